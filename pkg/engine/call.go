@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+// Code is the outcome of a decision. The zero value passes.
+type Code uint8
+
+// The outcomes.
+const (
+	Pass Code = iota
+	Block
+)
+
+// Kind says what a request wants done with the budgets it touches.
+type Kind uint8
+
+// The kinds of requests.
+const (
+	Charge Kind = iota // take Hits if every rule of the call allows it
+	Peek               // answer as a charge of one would; take nothing
+	Refund             // give Hits back; never refused, no part of all-or-nothing
+)
+
+// Reason says why a rule refused.
+type Reason uint8
+
+// The reasons. ReasonNone is that of a verdict which passed.
+const (
+	ReasonNone          Reason = iota
+	ReasonLimit                // the budget is used up
+	ReasonMissingParam         // the rule's parameter is absent and the rule blocks that
+	ReasonInputTooLarge        // the rule's input cannot be evaluated within bounds
+	ReasonKeyOverflow          // no room to track one more parameter value, and the rule blocks that
+)
+
+// String returns the reason as it is written in metadata, logs and answers.
+func (r Reason) String() string {
+	switch r {
+	case ReasonLimit:
+		return "limit"
+	case ReasonMissingParam:
+		return "missing-param"
+	case ReasonInputTooLarge:
+		return "input-too-large"
+	case ReasonKeyOverflow:
+		return "key-overflow"
+	}
+	return "none"
+}
+
+// Presence says what a look-up of a parameter found.
+type Presence uint8
+
+// What was found.
+const (
+	Absent   Presence = iota
+	Present           // the value may be empty
+	TooLarge          // the place to search is beyond the bounds of evaluation
+)
+
+// Attrs gives a decision the parameters of one request. The names of headers are passed in lower
+// case, those of URL parameters and cookies as the rule writes them. Values stay valid until the
+// bag behind it is reused. attr.Bag implements it; the interface is there because attr imports
+// this package.
+type Attrs interface {
+	Param(source rule.ParamSource, name string) (value string, found Presence)
+}
+
+// Request is one entry into one resource. All strings are borrowed: nothing of them is kept when
+// Decide returns.
+type Request struct {
+	Resource string // route id; empty: only API groups can match
+	Path     string // normalised, without query; empty: unknown
+	// PathTooLarge is set when the path is beyond the bounds of matching: Path is then empty and
+	// every API group that has rules counts as matched and refuses.
+	PathTooLarge bool
+	Method       string // as sent
+	Host         string // lower case, without port and trailing dot
+	ClientIP     string
+	Origin       string // the caller
+	Attrs        Attrs
+	Hits         int64 // at least 1 for Charge and Refund
+	Kind         Kind
+}
+
+// Verdict answers one request of a call.
+type Verdict struct {
+	Code    Code
+	Reason  Reason
+	Matched bool // some rule applied, be it unlimited or in shadow
+	// Rule is the enforced rule that decides: for Pass the one with the smallest remaining, for
+	// Block the refusing one with the longest wait. Nil when no limiting rule applied.
+	Rule      *CompiledRule
+	Limit     int64
+	Remaining int64
+	// Reset is, for Pass, how long until the oldest charge of Rule leaves its window; for Block,
+	// how long until the request would fit if nobody else came. Zero: never, or unknown.
+	Reset      time.Duration
+	Wait       time.Duration // answer this much later; always 0 until a queueing rule exists
+	ShadowRule *CompiledRule // the first shadow rule that would have refused
+}
+
+// Call is one all-or-nothing decision over one or more requests. The caller owns it and reuses it
+// call after call, so that its slices stop growing; it must not be shared by two calls at a time.
+// Decide fills Verdicts, one per item, and Overall.
+type Call struct {
+	Domain   string
+	Items    []Request
+	Verdicts []Verdict
+	Overall  Code
+
+	scratch
+}

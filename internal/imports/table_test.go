@@ -1,0 +1,70 @@
+// Package imports holds the project to its import table: which package may use which. It has no
+// code but its tests; ARCHITECTURE.md says in words what the table here says in Go.
+package imports
+
+// row is what one package, or all below a folder, may import. The standard library is allowed
+// except where a row bans parts of it; packages of ours and modules only where a row names them.
+type row struct {
+	path    string   // below the module; a trailing /... covers the folder and all below it
+	ours    []string // packages of ours that it may import, or "..." for all that may be imported
+	modules []string // module path prefixes
+	pure    bool     // decides from its arguments and memory alone: no clock, no I/O, no log
+	tests   bool     // exists for tests and tools; only rows that say so too may import it
+	why     string   // what an import beyond this would break
+}
+
+const (
+	grpcModule    = "google.golang.org/grpc"
+	zerologModule = "github.com/rs/zerolog"
+)
+
+// table is searched for the longest path that covers a package.
+var table = []row{
+	{path: "cmd/sidecard", ours: []string{"..."},
+		modules: []string{grpcModule, zerologModule, "github.com/spf13/cobra", "github.com/spf13/pflag", "github.com/goccy/go-yaml"},
+		why:     "the command wires and prints; what needs another module belongs in a package"},
+
+	{path: "pkg/rule", pure: true, modules: []string{"github.com/goccy/go-yaml"},
+		why: "rules are what users write; how they are evaluated or where they come from is not known here"},
+	{path: "pkg/window", pure: true,
+		why: "windows are arithmetic over a time that is passed in, so that every test owns the clock"},
+	{path: "pkg/engine", pure: true, ours: []string{"pkg/rule", "pkg/window"},
+		why: "a decision does no I/O, logs nothing and reads no clock, so that it can be replayed"},
+	{path: "pkg/engine/attr", pure: true, ours: []string{"pkg/engine", "pkg/rule"},
+		why: "attributes turn strings into a request and know neither the wire nor the rules' state"},
+
+	{path: "pkg/ratelimitsvc", ours: []string{"pkg/engine", "pkg/engine/attr", "internal/clock", "internal/metrics"},
+		modules: []string{grpcModule, zerologModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc"},
+		why:     "Envoy's service decides by the engine and must not care where rules come from"},
+	{path: "pkg/ruleswatch", ours: []string{"pkg/rule", "internal/clock", "internal/metrics"},
+		modules: []string{"github.com/fsnotify/fsnotify", zerologModule},
+		why:     "sources deliver files to a function they are given; the engine is not known here"},
+
+	{path: "internal/clock", why: "the clock is the bottom of the graph"},
+	{path: "internal/listen", modules: []string{"golang.org/x/sys"},
+		why: "listeners know nothing of what is served on them"},
+	{path: "internal/metrics", ours: []string{"pkg/engine"}, modules: []string{"github.com/prometheus/client_golang"},
+		why: "metrics read counters at a scrape and are not on any path that counts"},
+	{path: "internal/imports", tests: true, why: "it has no code"},
+	{path: "internal/testkit/...", tests: true, ours: []string{"..."},
+		modules: []string{grpcModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "github.com/goccy/go-yaml", "golang.org/x/sys", "pgregory.net/rapid"},
+		why:     "the test kit is for tests and the demo"},
+	{path: "test/...", tests: true, ours: []string{"..."},
+		modules: []string{grpcModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "github.com/goccy/go-yaml"},
+		why:     "end-to-end tests and the demo drive the built binary"},
+}
+
+// impure are the parts of the standard library that a pure package must not import.
+var impure = map[string]string{
+	"log": "logs at the edges only", "log/slog": "logs at the edges only",
+	"net": "does no I/O", "net/http": "does no I/O", "os": "does no I/O", "os/exec": "does no I/O", "syscall": "does no I/O",
+}
+
+// clockReads are the functions of package time that a pure package must not use: now is passed in.
+var clockReads = map[string]bool{
+	"Now": true, "Since": true, "Until": true, "After": true, "AfterFunc": true,
+	"Tick": true, "NewTimer": true, "NewTicker": true, "Sleep": true,
+}
+
+// unreachable are modules that pure packages must not reach through anything they import either.
+var unreachable = []string{grpcModule, zerologModule, "github.com/fsnotify/fsnotify", "github.com/prometheus/client_golang"}

@@ -1,0 +1,66 @@
+package envoytest
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync/atomic"
+	"testing"
+)
+
+func TestLoadRepliesInOrderOfSending(t *testing.T) {
+	t.Parallel()
+	var seen atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.Add(1)
+		n, err := strconv.Atoi(r.URL.Query().Get("n"))
+		if err != nil {
+			t.Error(err)
+		}
+		if n%2 == 1 {
+			w.Header().Set("X-Ratelimit-Limit", `1, 1;w=1;name="odd"`)
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}))
+	defer server.Close()
+	load := Load{Rate: 5000, Total: 200, Request: func(n int) *http.Request {
+		return get(t, server.URL+"?n="+strconv.Itoa(n))
+	}}
+	client := NewClient("127.0.0.3")
+	defer client.CloseIdleConnections()
+	replies := load.Run(t.Context(), client)
+	if len(replies) != 200 || seen.Load() != 200 {
+		t.Fatalf("got %d replies to %d requests, want 200", len(replies), seen.Load())
+	}
+	for n, r := range replies {
+		if r.Err != nil || r.Limited() != (n%2 == 1) || r.Limited() != (r.Rule == "odd") {
+			t.Fatalf("reply %d: %+v", n, r)
+		}
+	}
+}
+
+func TestLoadEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	load := Load{Rate: 1000, Total: 1 << 20, Request: func(n int) *http.Request {
+		if n == 3 {
+			cancel()
+		}
+		return get(t, "http://127.0.0.1:1")
+	}}
+	client := NewClient("")
+	defer client.CloseIdleConnections()
+	if got := len(load.Run(ctx, client)); got < 4 || got > 1000 {
+		t.Errorf("sent %d", got)
+	}
+}
+
+func get(t *testing.T, url string) *http.Request {
+	t.Helper()
+	r, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

@@ -1,0 +1,267 @@
+package attr
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+func fill(b *Bag, pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		b.Add(pairs[i], pairs[i+1])
+	}
+}
+
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name  string
+		pairs []string
+		want  engine.Request
+	}{
+		{"nothing", nil, engine.Request{}},
+		{"all names", []string{"resource", "orders", "path", "/a/../b?x=1", "method", "get", "host", "Shop.Example.:80", "origin", "Web", "remote_address", "1.2.3.4"},
+			engine.Request{Resource: "orders", Path: "/b", Method: "get", Host: "shop.example", Origin: "Web", ClientIP: "1.2.3.4"}},
+		{"Envoy's names", []string{"masked_remote_address", "1.2.3.0/24", ":authority", "h", ":method", "PUT", ":path", "/x", "generic_key", "g"},
+			engine.Request{Resource: "g", Path: "/x", Method: "PUT", Host: "h", ClientIP: "1.2.3.0/24"}},
+		{"the first name wins in any order", []string{"generic_key", "g", "route", "r", "resource", "s", ":path", "/2", "path", "/1", ":method", "M2", "method", "M1",
+			":authority", "h2", "host", "h1", "masked_remote_address", "2.2.2.2", "remote_address", "1.1.1.1"},
+			engine.Request{Resource: "s", Path: "/1", Method: "M1", Host: "h1", ClientIP: "1.1.1.1"}},
+		{"route before generic_key", []string{"generic_key", "g", "route", "r"}, engine.Request{Resource: "r"}},
+		{"the first of a repeated key wins", []string{"resource", "a", "resource", "b", "path", "/1", "path", "/2"}, engine.Request{Resource: "a", Path: "/1"}},
+		{"empty falls through", []string{"resource", "", "route", "r", "path", "", ":path", "/p"}, engine.Request{Resource: "r", Path: "/p"}},
+		{"no path", []string{"path", ""}, engine.Request{}},
+		{"keys are case-sensitive", []string{"Resource", "a", "PATH", "/x"}, engine.Request{}},
+		{"bytes as they come", []string{"resource", "a\xff", "method", "\xff", "origin", "\xfe", "host", "A\xff"},
+			engine.Request{Resource: "a\xff", Method: "\xff", Origin: "\xfe", Host: "a\xff"}},
+		{"longest path", []string{"path", "/" + strings.Repeat("a", maxPath-1) + "?q=" + strings.Repeat("b", maxQuery)},
+			engine.Request{Path: "/" + strings.Repeat("a", maxPath-1)}},
+		{"longer path", []string{"path", "/" + strings.Repeat("a", maxPath)}, engine.Request{PathTooLarge: true}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var b Bag
+			fill(&b, c.pairs...)
+			got := engine.Request{Hits: 7, Kind: engine.Peek, PathTooLarge: true, Path: "stale", ClientIP: "stale"}
+			b.Request(&got)
+			c.want.Hits, c.want.Kind, c.want.Attrs = 7, engine.Peek, &b
+			if got != c.want {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestHost(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]string{
+		"":                   "",
+		"a.example":          "a.example",
+		"A.Example":          "a.example",
+		"a.example:8080":     "a.example",
+		"a.example.":         "a.example",
+		"a.example.:443":     "a.example",
+		"a.example:":         "a.example",
+		"a.example:http":     "a.example:http",
+		":80":                "",
+		"[::1]":              "[::1]",
+		"[::1]:8080":         "[::1]",
+		"[FE80::A]:1":        "[fe80::a]",
+		"::1":                "::1",
+		"fe80::1:80":         "fe80::1:80",
+		"1.2.3.4:80":         "1.2.3.4",
+		"b\u00dcCHER.\xff:1": "b\u00dccher.\xff",
+	} {
+		var s scratch
+		if got := s.host(sent); got != want {
+			t.Errorf("%q: got %q, want %q", sent, got, want)
+		}
+	}
+}
+
+func TestIP(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]string{
+		"":                                "",
+		"1.2.3.4":                         "1.2.3.4",
+		"1.2.3.4:567":                     "1.2.3.4",
+		"1.2.3.4/32":                      "1.2.3.4",
+		"1.2.3.0/24":                      "1.2.3.0/24",
+		"01.2.3.4":                        "01.2.3.4",
+		"::ffff:1.2.3.4":                  "1.2.3.4",
+		"::FFFF:102:304":                  "1.2.3.4",
+		"::ffff:1.2.3.4/128":              "1.2.3.4",
+		"2001:DB8::1":                     "2001:db8::1",
+		"2001:0db8:0000:0:0:0:0:0001":     "2001:db8::1",
+		"2001:db8::1/128":                 "2001:db8::1",
+		"2001:DB8::/64":                   "2001:db8::/64",
+		"[2001:DB8::1]:443":               "2001:db8::1",
+		"[2001:db8::1]":                   "2001:db8::1",
+		"fe80::1%eth0":                    "fe80::1",
+		"[FE80::1%25eth0]:1":              "fe80::1",
+		"@sidecard":                       "@sidecard",
+		"/run/envoy.sock":                 "/run/envoy.sock",
+		"1.2.3":                           "1.2.3",
+		"1.2.3.4.5":                       "1.2.3.4.5",
+		"2001:db8::1::2":                  "2001:db8::1::2",
+		"\xff":                            "\xff",
+		"unknown":                         "unknown",
+		"a:1":                             "a:1",
+		"0000:0000:0000:0:0:ffff:1.2.3.4": "1.2.3.4",
+	} {
+		var s scratch
+		got := s.ip(sent)
+		if got != want {
+			t.Errorf("%q: got %q, want %q", sent, got, want)
+		}
+		if again := s.ip(got); again != got {
+			t.Errorf("%q: got %q, and %q the second time", sent, got, again)
+		}
+	}
+}
+
+func TestParam(t *testing.T) {
+	t.Parallel()
+	var b Bag
+	fill(&b,
+		"both", "bare", "header.Both", "h", "query.both", "q", "cookie.both", "c",
+		"X-User", "bob", "x-user", "eve", "header.dup", "1", "header.DUP", "2",
+		"query.sku", "sent", "query.empty", "", "arg.0", "a",
+		"path", "/p?sku=parsed&page=2&bare=parsed", "bare", "b",
+		"cookie", "sid=s1; bare=parsed; sku=c", "remote_address", "::FFFF:1.2.3.4", "host", "H:1")
+	for _, c := range []struct {
+		source rule.ParamSource
+		name   string
+		value  string
+		found  engine.Presence
+	}{
+		{rule.SourceHeader, "both", "h", engine.Present},
+		{rule.SourceURLParam, "both", "q", engine.Present},
+		{rule.SourceCookie, "both", "c", engine.Present},
+		{rule.SourceHeader, "x-user", "bob", engine.Present},
+		{rule.SourceURLParam, "X-User", "bob", engine.Present},
+		{rule.SourceCookie, "x-user", "eve", engine.Present},
+		{rule.SourceHeader, "dup", "1", engine.Present},
+		{rule.SourceURLParam, "sku", "sent", engine.Present},
+		{rule.SourceURLParam, "empty", "", engine.Present},
+		{rule.SourceURLParam, "page", "2", engine.Present},
+		{rule.SourceURLParam, "bare", "parsed", engine.Present},
+		{rule.SourceCookie, "bare", "parsed", engine.Present},
+		{rule.SourceHeader, "bare", "b", engine.Present},
+		{rule.SourceCookie, "sid", "s1", engine.Present},
+		{rule.SourceCookie, "sku", "c", engine.Present},
+		{rule.SourceHeader, "sku", "", engine.Absent},
+		{rule.SourceHeader, "arg.0", "", engine.Absent},
+		{rule.SourceHeader, "host", "", engine.Absent},
+		{rule.SourceURLParam, "nope", "", engine.Absent},
+		{rule.SourceCookie, "nope", "", engine.Absent},
+		{rule.SourceClientIP, "", "1.2.3.4", engine.Present},
+		{rule.SourceHost, "", "h", engine.Present},
+	} {
+		for range 2 { // the second time comes from what was found before
+			value, found := b.Param(c.source, c.name)
+			if value != c.value || found != c.found {
+				t.Errorf("source %d %q: got %q %d, want %q %d", c.source, c.name, value, found, c.value, c.found)
+			}
+		}
+	}
+	b.Reset()
+	for source := rule.SourceClientIP; source <= rule.SourceCookie; source++ {
+		if value, found := b.Param(source, "both"); found != engine.Absent {
+			t.Errorf("source %d after Reset: got %q %d", source, value, found)
+		}
+	}
+	b.Add("query.sku", "new")
+	if value, _ := b.Param(rule.SourceURLParam, "sku"); value != "new" {
+		t.Errorf("after Reset: got %q, want the new value", value)
+	}
+}
+
+// A query that is too large to search says so even to a rule that a bare attribute could serve; a
+// value that was sent by name needs no search.
+func TestParamTooLarge(t *testing.T) {
+	t.Parallel()
+	var b Bag
+	fill(&b, "path", "/p?"+strings.Repeat("a", maxQuery+1), "bare", "b", "query.sku", "7")
+	if _, found := b.Param(rule.SourceURLParam, "bare"); found != engine.TooLarge {
+		t.Errorf("bare: got %d, want TooLarge", found)
+	}
+	if value, found := b.Param(rule.SourceURLParam, "sku"); value != "7" || found != engine.Present {
+		t.Errorf("sku: got %q %d", value, found)
+	}
+	if value, found := b.Param(rule.SourceHeader, "bare"); value != "b" || found != engine.Present {
+		t.Errorf("header: got %q %d", value, found)
+	}
+}
+
+func TestReport(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		pairs []string
+		token string
+		ok    bool
+	}{
+		{[]string{"resource", "a"}, "", false},
+		{[]string{"sidecard.token", "t1", "sidecard.token", "t2", "sidecard.code", "200"}, "t1", true},
+		{[]string{"sidecard.flags", "UF"}, "", true},
+		{[]string{"sidecard.code", "0"}, "", true},
+		{[]string{"sidecard.other", "0"}, "", false},
+	} {
+		var b Bag
+		fill(&b, c.pairs...)
+		if token, ok := b.Report(); token != c.token || ok != c.ok {
+			t.Errorf("%q: got %q %v, want %q %v", c.pairs, token, ok, c.token, c.ok)
+		}
+		b.Reset()
+		if token, ok := b.Report(); token != "" || ok {
+			t.Errorf("%q after Reset: got %q %v", c.pairs, token, ok)
+		}
+	}
+}
+
+// Strings taken earlier must survive later writes to the scratch space, growth included.
+func TestStringsSurviveGrowth(t *testing.T) {
+	t.Parallel()
+	var b Bag
+	fill(&b, "path", "/%61?a=%41&b="+strings.Repeat("%42", 5000), "host", "HOST")
+	var r engine.Request
+	b.Request(&r)
+	first, _ := b.Param(rule.SourceURLParam, "a")
+	second, _ := b.Param(rule.SourceURLParam, "b")
+	if r.Path != "/a" || r.Host != "host" || first != "A" || second != strings.Repeat("B", 5000) {
+		t.Errorf("got %q %q %q and %d bytes", r.Path, r.Host, first, len(second))
+	}
+}
+
+func requestOnce(b *Bag, r *engine.Request) {
+	b.Reset()
+	fill(b, "route", "orders", ":path", "/orders/./7?sku=%41b&page=2", ":method", "GET", ":authority", "Shop.Example:443",
+		"remote_address", "2001:DB8::1", "header.X-User-Id", "bob", "cookie", "sid=\"s1\"; theme=dark")
+	b.Request(r)
+	for i, name := range [...]string{"x-user-id", "sku", "theme"} {
+		b.Param(rule.SourceHeader+rule.ParamSource(i), name)
+	}
+}
+
+func TestAllocs(t *testing.T) {
+	var b Bag
+	var r engine.Request
+	requestOnce(&b, &r)
+	if r.Path != "/orders/7" || r.Host != "shop.example" || r.ClientIP != "2001:db8::1" {
+		t.Fatalf("got %+v", r)
+	}
+	if n := testing.AllocsPerRun(200, func() { requestOnce(&b, &r) }); n != 0 {
+		t.Errorf("got %v allocations a request, want 0", n)
+	}
+}
+
+func BenchmarkBag(b *testing.B) {
+	var bag Bag
+	var r engine.Request
+	b.ReportAllocs()
+	for b.Loop() {
+		requestOnce(&bag, &r)
+	}
+}

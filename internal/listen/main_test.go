@@ -23,6 +23,8 @@ const (
 	envServe = "LISTEN_TEST_SERVE" // an address: listen, print "ready", accept until stdin ends
 	envDial  = "LISTEN_TEST_DIAL"  // an address: dial and print "connected" or the error
 	envIDs   = "LISTEN_TEST_IDS"   // uid,gid[,supplementary gid]: become that first
+
+	quickExit = "GORACE=atexit_sleep_ms=0" // else each child waits a second under -race
 )
 
 func TestMain(m *testing.M) {
@@ -107,7 +109,7 @@ func startChild(t *testing.T, addr string) *child {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), envServe+"="+addr)
+	cmd.Env = append(os.Environ(), envServe+"="+addr, quickExit)
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -149,7 +151,7 @@ func dialAs(t *testing.T, addr Addr, ids string) string {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), envDial+"="+addr.String(), envIDs+"="+ids)
+	cmd.Env = append(os.Environ(), envDial+"="+addr.String(), envIDs+"="+ids, quickExit)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("dial as %s: %v: %s", ids, err, out)

@@ -1,0 +1,117 @@
+package window
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// groupSlots is how many entries a group holds.
+const groupSlots = 8
+
+// vacant is the state of a slot that has no entry, or whose entry is being moved or replaced. No
+// entry's state equals it, so no compare-and-swap of a state can succeed meanwhile.
+const vacant = math.MaxUint64
+
+// group is two cache lines: those of its keys and of their states.
+//
+//	key   | k0 | k1 | k2 | k3 | k4 | k5 | k6 | k7 |   0: no entry
+//	state | s0 | s1 | s2 | s3 | s4 | s5 | s6 | s7 |   vacant: no entry, or one that is on the move
+//
+// Keys, and states from and to vacant, change under the shard's lock. A state that is not vacant
+// may be changed by anybody, in one compare-and-swap.
+type group struct {
+	key   [groupSlots]atomic.Uint64
+	state [groupSlots]atomic.Uint64
+}
+
+// store is the memory of a shard until the shard is resized. It holds no pointer to anything, so
+// the garbage collector does not look into it.
+type store struct {
+	groups   []group
+	counts   []uint32 // counters of slot i: from i*counters; guarded by the shard's lock
+	counters int
+}
+
+func newStore(groups int, f form) *store {
+	s := &store{groups: make([]group, groups), counters: f.counters()}
+	for i := range s.groups {
+		for j := range groupSlots {
+			s.groups[i].state[j].Store(vacant)
+		}
+	}
+	if s.counters != 0 {
+		s.counts = make([]uint32, groups*groupSlots*s.counters)
+	}
+	return s
+}
+
+// choiceBits is how many bits of a key choose each of its two groups. With those of the shard they
+// make at most 64.
+const choiceBits = 29
+
+// choices returns the two groups that k may be in, two different ones if there are two. They depend
+// on different bits of the key, so keys that share one group seldom share the other.
+func (s *store) choices(k Key) (a, b int) {
+	const mask = 1<<choiceBits - 1
+	n := uint64(len(s.groups))
+	x := uint64(k) >> choiceBits & mask * n >> choiceBits
+	y := x + 1 + uint64(k)&mask*(n-1)>>choiceBits
+	if y >= n {
+		y -= n
+	}
+	return int(x), int(y)
+}
+
+// find returns the slot that has k, or -1.
+func (s *store) find(k Key) int {
+	a, b := s.choices(k)
+	g := &s.groups[a]
+	for i := range groupSlots {
+		step(&g.key[i])
+		if g.key[i].Load() == uint64(k) {
+			return a*groupSlots + i
+		}
+	}
+	g = &s.groups[b]
+	for i := range groupSlots {
+		step(&g.key[i])
+		if g.key[i].Load() == uint64(k) {
+			return b*groupSlots + i
+		}
+	}
+	return -1
+}
+
+// slot returns the key and the state of slot i.
+func (s *store) slot(i int) (key, state *atomic.Uint64) {
+	g := &s.groups[i/groupSlots]
+	return &g.key[i%groupSlots], &g.state[i%groupSlots]
+}
+
+// countsOf returns the counters of slot i. The shard's lock is held.
+func (s *store) countsOf(i int) []uint32 {
+	return s.counts[i*s.counters : (i+1)*s.counters]
+}
+
+// empty returns a slot without an entry that k could take, from the emptier of its groups, or -1.
+func (s *store) empty(k Key) int {
+	a, b := s.choices(k)
+	slot, most := -1, 0
+	for _, at := range [2]int{a, b} {
+		g := &s.groups[at]
+		free, last := 0, 0
+		for i := range groupSlots {
+			step(&g.state[i])
+			if g.state[i].Load() == vacant {
+				free, last = free+1, i
+			}
+		}
+		if free > most {
+			slot, most = at*groupSlots+last, free
+		}
+	}
+	return slot
+}
+
+// bytes is the memory of the store.
+func (s *store) bytes(f form) int64 { return int64(len(s.groups)) * f.groupBytes() }

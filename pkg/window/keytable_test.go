@@ -1,0 +1,487 @@
+package window
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"pgregory.net/rapid"
+)
+
+// keyShape is the sizes that newKeyTable takes.
+type keyShape struct{ shards, start, most int }
+
+// smallKeyTable returns a table of one shard with 16 slots that cannot grow.
+func smallKeyTable(t rapid.TB, now int64, c KeyTableConfig) *KeyTable {
+	t.Helper()
+	return shapedKeyTable(t, now, c, keyShape{1, 2, 2})
+}
+
+func shapedKeyTable(t rapid.TB, now int64, c KeyTableConfig, s keyShape) *KeyTable {
+	t.Helper()
+	k, err := newKeyTable(now, c, s.shards, s.start, s.most)
+	if err != nil {
+		t.Fatalf("newKeyTable(%+v): %v", c, err)
+	}
+	return k
+}
+
+// testKey is the i-th of a fixed series of keys, spread like hashes.
+func testKey(i int) Key {
+	x := uint64(i+1) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return Key(x ^ x>>31)
+}
+
+// layouts are windows that fit both layouts, under each.
+func layouts() map[string]KeyTableConfig {
+	return map[string]KeyTableConfig{
+		"word": {SampleCount: 2, Interval: time.Second, Layout: LayoutWord},
+		"wide": {SampleCount: 2, Interval: time.Second, Layout: LayoutWide},
+	}
+}
+
+// checkKeyTable holds a table at rest to its invariants.
+func checkKeyTable(t rapid.TB, k *KeyTable) {
+	t.Helper()
+	entries := int64(0)
+	seen := map[uint64]bool{}
+	for i := range k.shards {
+		sh := &k.shards[i]
+		s := sh.store.Load()
+		mine := int64(0)
+		for slot := range len(s.groups) * groupSlots {
+			key, state := s.slot(slot)
+			if (key.Load() == 0) != (state.Load() == vacant) {
+				t.Fatalf("slot %d has key %#x and state %#x", slot, key.Load(), state.Load())
+			}
+			if key.Load() == 0 {
+				continue
+			}
+			mine++
+			if seen[key.Load()] {
+				t.Fatalf("key %#x has two entries", key.Load())
+			}
+			seen[key.Load()] = true
+			if s.find(Key(key.Load())) != slot {
+				t.Fatalf("key %#x is not found in its slot", key.Load())
+			}
+			if k.form.layout == LayoutWord && wordAge(state.Load(), k.latest.Load()) > 1<<15 {
+				t.Fatalf("state %#x is ahead of the table's clock %d", state.Load(), k.latest.Load())
+			}
+		}
+		if mine != sh.keys {
+			t.Fatalf("shard %d counts %d entries, has %d", i, sh.keys, mine)
+		}
+		entries += mine
+	}
+	if got := k.Stats().Keys; got != entries {
+		t.Fatalf("Stats().Keys = %d, have %d entries", got, entries)
+	}
+}
+
+func TestKeyTableShape(t *testing.T) {
+	t.Parallel()
+	ok := KeyTableConfig{SampleCount: 2, Interval: time.Second}
+	for name, test := range map[string]struct {
+		change func(*KeyTableConfig)
+		want   error
+	}{
+		"good":           {func(*KeyTableConfig) {}, nil},
+		"one key":        {func(c *KeyTableConfig) { c.MaxKeys = 1 }, nil},
+		"no sample":      {func(c *KeyTableConfig) { c.SampleCount = 0 }, ErrShape},
+		"many samples":   {func(c *KeyTableConfig) { c.SampleCount, c.Layout = 61, LayoutWide }, ErrShape},
+		"no interval":    {func(c *KeyTableConfig) { c.Interval = 0 }, ErrShape},
+		"fraction":       {func(c *KeyTableConfig) { c.Interval = 3 * time.Millisecond }, ErrShape},
+		"long":           {func(c *KeyTableConfig) { c.Interval = 1 << 62 }, ErrShape},
+		"negative keys":  {func(c *KeyTableConfig) { c.MaxKeys = -1 }, ErrMaxKeys},
+		"many keys":      {func(c *KeyTableConfig) { c.MaxKeys = MaxMaxKeys + 1 }, ErrMaxKeys},
+		"strict word":    {func(c *KeyTableConfig) { c.Mode = Strict }, ErrLayout},
+		"word of three":  {func(c *KeyTableConfig) { c.SampleCount, c.Interval = 3, 3*time.Second }, ErrLayout},
+		"wide of sixty":  {func(c *KeyTableConfig) { c.SampleCount, c.Interval, c.Layout = 60, time.Minute, LayoutWide }, nil},
+		"strict, single": {func(c *KeyTableConfig) { c.SampleCount, c.Mode = 1, Strict }, nil},
+	} {
+		c := ok
+		test.change(&c)
+		k, err := NewKeyTable(epoch, c)
+		if !errors.Is(err, test.want) || (err == nil) != (k != nil) {
+			t.Errorf("%s: got %v, want %v", name, err, test.want)
+		}
+	}
+}
+
+func TestLayoutFor(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		sampleCount int
+		mode        Mode
+		limit       int64
+		want        Layout
+	}{
+		{1, Aligned, 1, LayoutWord},
+		{2, Aligned, 1<<24 - 1, LayoutWord},
+		{2, Aligned, 1 << 24, LayoutWide},
+		{1, Strict, 5, LayoutWord},
+		{2, Strict, 5, LayoutWide},
+		{3, Aligned, 5, LayoutWide},
+	} {
+		if got := LayoutFor(test.sampleCount, test.mode, test.limit); got != test.want {
+			t.Errorf("LayoutFor(%d, %d, %d) = %d, want %d", test.sampleCount, test.mode, test.limit, got, test.want)
+		}
+	}
+}
+
+func TestKeyTableEdges(t *testing.T) {
+	t.Parallel()
+	for name, c := range layouts() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := smallKeyTable(t, epoch, c)
+			key := k.Hash("a")
+			for _, test := range []struct{ n, limit, remaining int64 }{
+				{0, 5, 5}, {-1, 5, 5}, {6, 5, 5}, {1, 0, 0}, {1, -5, 0}, {1 << 62, 5, 5}, {-1 << 63, 5, 5}, {1<<63 - 1, 5, 5},
+			} {
+				want := Result{Remaining: test.remaining}
+				if got := k.Peek(epoch, key, test.n, test.limit); got != want {
+					t.Errorf("Peek(%d, %d) = %+v, want %+v", test.n, test.limit, got, want)
+				}
+				if p, got := k.TryAcquire(epoch, key, test.n, test.limit); got != want || p != (KeyPermit{}) {
+					t.Errorf("TryAcquire(%d, %d) = %+v, %+v, want %+v", test.n, test.limit, p, got, want)
+				}
+			}
+			k.Release(epoch, key, 5)
+			k.Refund(epoch, KeyPermit{})
+			if got := k.Stats().Keys; got != 0 {
+				t.Errorf("%d entries, want none: refusals take none", got)
+			}
+			if _, r := k.TryAcquire(epoch, key, 3, 5); r != (Result{OK: true, Remaining: 2}) {
+				t.Errorf("TryAcquire(3, 5) = %+v", r)
+			}
+			if r := k.Peek(epoch, key, 1<<63-1, 5); r != (Result{Remaining: 2}) {
+				t.Errorf("Peek(2^63-1, 5) = %+v", r)
+			}
+			if r := k.Peek(epoch, key, 1, 2); r != (Result{}) {
+				t.Errorf("Peek(1, 2) with 3 charged = %+v", r)
+			}
+			k.Release(epoch, key, 1<<63-1)
+			k.Release(epoch, key, -1)
+			if r := k.Peek(epoch, key, 5, 5); r != (Result{OK: true, Remaining: 5}) {
+				t.Errorf("Peek(5, 5) after a great release = %+v", r)
+			}
+			checkKeyTable(t, k)
+		})
+	}
+}
+
+// TestKeyTableLargestLimit fills a window to the largest limit of each layout.
+func TestKeyTableLargestLimit(t *testing.T) {
+	t.Parallel()
+	for name, c := range layouts() {
+		want := int64(MaxLimit)
+		if c.Layout == LayoutWord {
+			want = 1<<24 - 1
+		}
+		k := smallKeyTable(t, epoch, c)
+		k.TryAcquire(epoch, 1, 1000, want)
+		now := epoch + int64(c.Interval)/2
+		if _, r := k.TryAcquire(now, 1, want-1000, 1<<62); r != (Result{OK: true}) {
+			t.Errorf("%s: %+v, want room for %d", name, r, want-1000)
+		}
+		if _, r := k.TryAcquire(now, 1, 1, 1<<62); r != (Result{}) {
+			t.Errorf("%s: %+v above the largest limit", name, r)
+		}
+		if r := k.Peek(now+int64(c.Interval)/2, 1, 1000, 1<<62); r != (Result{OK: true, Remaining: 1000}) {
+			t.Errorf("%s: %+v when the first slot has left", name, r)
+		}
+		if d, ok := k.Until(now, 1, 1, 1<<62); d != c.Interval/2 || !ok {
+			t.Errorf("%s: Until = %v, %v", name, d, ok)
+		}
+	}
+}
+
+func TestKeyTableHash(t *testing.T) {
+	t.Parallel()
+	c := layouts()["word"]
+	k, other := smallKeyTable(t, epoch, c), smallKeyTable(t, epoch, c)
+	if k.Hash("a") != k.Hash("a") || k.Hash("a") == k.Hash("b") || k.Hash("") == k.MissingKey() {
+		t.Error("equal values have equal keys, other values others")
+	}
+	long := strings.Repeat("x", 1<<16)
+	if k.Hash(long+"a") == k.Hash(long+"b") {
+		t.Error("long values are hashed whole")
+	}
+	if k.Hash("a") == other.Hash("a") {
+		t.Error("two tables share a seed that nobody gave them")
+	}
+	c.Seed = k.seed
+	if same := smallKeyTable(t, epoch, c); same.Hash("a") != k.Hash("a") {
+		t.Error("two tables with one seed differ")
+	}
+	// The key of no value is a key like any other, and the zero key acts as it.
+	if _, r := k.TryAcquire(epoch, k.MissingKey(), 2, 3); !r.OK {
+		t.Errorf("MissingKey: %+v", r)
+	}
+	if r := k.Peek(epoch, 0, 1, 3); r != (Result{OK: true, Remaining: 1}) {
+		t.Errorf("zero key: %+v", r)
+	}
+	if r := k.Peek(epoch, k.Hash(""), 1, 3); r != (Result{OK: true, Remaining: 3}) {
+		t.Errorf("empty value: %+v", r)
+	}
+}
+
+// TestKeyTableOverflow fills a table, and looks at what a further key gets under either policy.
+func TestKeyTableOverflow(t *testing.T) {
+	t.Parallel()
+	for name, c := range layouts() {
+		for overflow, want := range map[Overflow]Result{
+			OverflowBlock: {Untracked: true},
+			OverflowAllow: {OK: true, Remaining: 3, Untracked: true},
+		} {
+			c.Overflow = overflow
+			k := smallKeyTable(t, epoch, c)
+			for i := range 16 {
+				if _, r := k.TryAcquire(epoch, testKey(i), 1, 3); !r.OK || r.Untracked {
+					t.Fatalf("%s: key %d of 16: %+v", name, i, r)
+				}
+			}
+			late := testKey(16)
+			if r := k.Peek(epoch, late, 1, 3); r != want {
+				t.Errorf("%s: Peek = %+v, want %+v", name, r, want)
+			}
+			p, r := k.TryAcquire(epoch, late, 1, 3)
+			if r != want || p != (KeyPermit{}) {
+				t.Errorf("%s: TryAcquire = %+v, %+v, want %+v", name, p, r, want)
+			}
+			if d, ok := k.Until(epoch, late, 1, 3); d != 0 || ok != want.OK {
+				t.Errorf("%s: Until = %v, %v", name, d, ok)
+			}
+			if r := k.Peek(epoch, late, 4, 3); r != (Result{Remaining: 3}) {
+				t.Errorf("%s: what never fits is refused as such: %+v", name, r)
+			}
+			if got := k.Stats().Overflows; got != 1 {
+				t.Errorf("%s: %d overflows, want 1", name, got)
+			}
+			// A refund leaves zero counts under a live tag: still nobody else's.
+			k.Release(epoch, testKey(3), 1)
+			if r := k.Peek(epoch, late, 1, 3); r != want {
+				t.Errorf("%s: Peek = %+v after a release, want %+v", name, r, want)
+			}
+			// At the end of the interval the charges have left, and entries are free.
+			last := epoch + int64(c.Interval) - 1
+			if r := k.Peek(last, late, 1, 3); r != want {
+				t.Errorf("%s: Peek = %+v at the last moment, want %+v", name, r, want)
+			}
+			if _, r := k.TryAcquire(last+1, late, 1, 3); r != (Result{OK: true, Remaining: 2}) {
+				t.Errorf("%s: TryAcquire = %+v after the interval", name, r)
+			}
+			checkKeyTable(t, k)
+		}
+	}
+}
+
+func TestKeyTableBudget(t *testing.T) {
+	t.Parallel()
+	for name, c := range layouts() {
+		c.MaxKeys = 4
+		c.Budget = &KeyBudget{Max: 6}
+		a, b := smallKeyTable(t, epoch, c), smallKeyTable(t, epoch, c)
+		fill := func(k *KeyTable, now int64, from int) (n int) {
+			for i := range 10 {
+				peek := k.Peek(now, testKey(from+i), 1, 3)
+				if _, r := k.TryAcquire(now, testKey(from+i), 1, 3); !r.Untracked {
+					n++
+				} else if r.OK || peek != r {
+					t.Errorf("%s: %+v, before it Peek %+v", name, r, peek)
+				}
+			}
+			return n
+		}
+		check := func(what string, got, want int, used int64) {
+			t.Helper()
+			if got != want || c.Budget.Used() != used {
+				t.Errorf("%s: %s: %d keys, %d of the budget used; want %d and %d", name, what, got, c.Budget.Used(), want, used)
+			}
+		}
+		check("own bound", fill(a, epoch, 0), 4, 4)
+		check("what is left", fill(b, epoch, 0), 2, 6)
+		later := epoch + int64(c.Interval)
+		a.Maintain(later)
+		check("after Maintain of the other", fill(b, later, 10), 4, 4)
+		a.Close()
+		check("an empty table closed", 0, 0, 4)
+		check("a closed table's keys", fill(a, later, 0), 4, 4)
+		b.Close()
+		check("both closed", 0, 0, 0)
+		b.Maintain(later + int64(c.Interval))
+		check("maintained after", int(b.Stats().Keys), 0, 0)
+		checkKeyTable(t, a)
+	}
+	if (*KeyBudget)(nil).Used() != 0 || (*KeyBudget)(nil).full() || !new(KeyBudget).full() {
+		t.Error("nil is no bound, the zero value a bound of none")
+	}
+}
+
+// TestKeyTableResize grows every shard to the end and shrinks it again, with each key's counts
+// intact.
+func TestKeyTableResize(t *testing.T) {
+	t.Parallel()
+	for name, c := range layouts() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.MaxKeys = 3 * 4096
+			k, err := NewKeyTable(epoch, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fresh := k.Stats()
+			if fresh.Slots != startSlots || fresh.Keys != 0 {
+				t.Errorf("a new table has %+v", fresh)
+			}
+			key := func(i int) Key { return testKey(i) }
+			lost := 0
+			for i := range c.MaxKeys {
+				now := epoch + int64(i%2)*int64(c.Interval)/2
+				if _, r := k.TryAcquire(now, key(i), int64(1+i%3), 5); r.Untracked {
+					lost++
+				}
+			}
+			if lost > c.MaxKeys/1000 {
+				t.Errorf("%d of MaxKeys keys found no room, want at most 0.1%%", lost)
+			}
+			full := k.Stats()
+			if full.Bytes != full.MaxBytes || full.MaxBytes != c.MaxBytes() || full.Slots < int64(c.MaxKeys)*4/3 {
+				t.Errorf("full: %+v, want MaxBytes %d", full, c.MaxBytes())
+			}
+			checkKeyTable(t, k)
+			now := epoch + int64(c.Interval)/2
+			for i := range c.MaxKeys {
+				if r := k.Peek(now, key(i), 1, 5); !r.Untracked && r.Remaining != int64(4-i%3) {
+					t.Fatalf("key %d has %d left, want %d", i, r.Remaining, 4-i%3)
+				}
+			}
+			// Half of a second later the keys that were late in the first slot are alone.
+			for i := range 100 {
+				k.TryAcquire(now+int64(c.Interval)/2, key(i), 1, 5)
+			}
+			k.Maintain(now + int64(c.Interval))
+			checkKeyTable(t, k)
+			if s := k.Stats(); s.Keys != 100 || s.Slots > 2*startSlots || s.Bytes > 3*fresh.Bytes {
+				t.Errorf("after Maintain: %+v", s)
+			}
+			for i := range 100 {
+				if r := k.Peek(now+int64(c.Interval), key(i), 1, 5); r.Remaining != 4 {
+					t.Errorf("key %d has %d left, want 4", i, r.Remaining)
+				}
+			}
+			k.Maintain(now + 2*int64(c.Interval))
+			if s := k.Stats(); s.Keys != 0 || s.Bytes != fresh.Bytes {
+				t.Errorf("after all has left: %+v, want %+v", s, fresh)
+			}
+		})
+	}
+}
+
+// TestKeyTableResizeGivesUp makes keys that share both their groups at one size and not at another,
+// so that they do not fit there: nothing is lost.
+func TestKeyTableResizeGivesUp(t *testing.T) {
+	t.Parallel()
+	for name, c := range layouts() {
+		k := shapedKeyTable(t, epoch, c, keyShape{1, 2, 4})
+		sh := &k.shards[0]
+		for i := range 16 {
+			if _, r := k.TryAcquire(epoch, testKey(i), int64(1+i%3), 5); !r.OK || r.Untracked {
+				t.Fatalf("%s: key %d: %+v", name, i, r)
+			}
+		}
+		if sh.resize(1, k.form) {
+			t.Fatalf("%s: 16 entries in 8 slots", name)
+		}
+		checkKeyTable(t, k)
+		for i := range 16 {
+			if r := k.Peek(epoch, testKey(i), 1, 5); r.Remaining != int64(4-i%3) {
+				t.Errorf("%s: key %d has %d left, want %d", name, i, r.Remaining, 4-i%3)
+			}
+		}
+	}
+}
+
+// TestKeyTableWritesNothing compares all memory around calls that must not write.
+func TestKeyTableWritesNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range layouts() {
+		k := shapedKeyTable(t, epoch, c, keyShape{1, 1, 4})
+		for i := range 6 {
+			k.TryAcquire(epoch, testKey(i), 3, 3)
+		}
+		var before []uint64
+		memory := func() []uint64 {
+			s := k.shards[0].store.Load()
+			m := []uint64{k.latest.Load(), uint64(k.keys.Used()), uint64(k.overflows.Load()), uint64(len(s.groups))}
+			for i := range len(s.groups) * groupSlots {
+				key, state := s.slot(i)
+				m = append(m, key.Load(), state.Load())
+			}
+			for _, n := range s.counts {
+				m = append(m, uint64(n))
+			}
+			return m
+		}
+		before = memory()
+		for i := range 10 {
+			for _, now := range []int64{epoch, epoch + int64(c.Interval)/2, epoch + 5*int64(c.Interval)} {
+				k.Peek(now, testKey(i), 1, 3)
+				k.Until(now, testKey(i), 1, 3)
+				k.Reset(now, testKey(i))
+				k.TryAcquire(now, testKey(i), 4, 3)
+				k.Release(now, testKey(i), 0)
+				k.Refund(now, KeyPermit{})
+			}
+			k.TryAcquire(epoch+int64(c.Interval)/2, testKey(i%6), 1, 3)
+			k.Release(epoch, testKey(6+i), 1)
+		}
+		after := memory()
+		for i := range before {
+			if before[i] != after[i] {
+				t.Errorf("%s: word %d was %#x, is %#x", name, i, before[i], after[i])
+			}
+		}
+	}
+}
+
+func TestKeyTableLayout(t *testing.T) {
+	t.Parallel()
+	if got := unsafe.Sizeof(group{}); got != 2*cacheLine {
+		t.Errorf("a group takes %d bytes, want %d", got, 2*cacheLine)
+	}
+	if got := unsafe.Sizeof(shard{}); got != cacheLine {
+		t.Errorf("a shard takes %d bytes, want %d", got, cacheLine)
+	}
+}
+
+func TestKeyTableAllocatesNothing(t *testing.T) {
+	for name, c := range layouts() {
+		k := smallKeyTable(t, epoch, c)
+		now := epoch
+		value := "a value of some length, longer than what fits in a few words"
+		if got := testing.AllocsPerRun(1000, func() {
+			now += int64(7 * time.Millisecond)
+			key := k.Hash(value)
+			k.Peek(now, key, 1, 20)
+			p, _ := k.TryAcquire(now, key, 1, 20)
+			q, _ := k.TryAcquire(now, key, 30, 20)
+			k.TryAcquire(now, testKey(int(now/int64(time.Second))), 1, 20)
+			k.Until(now, key, 20, 20)
+			k.Reset(now, key)
+			k.Refund(now, p)
+			k.Refund(now, q)
+			k.Release(now, key, 1)
+			k.Maintain(now)
+			k.Stats()
+		}); got != 0 {
+			t.Errorf("%s: %v allocations, want 0", name, got)
+		}
+	}
+}

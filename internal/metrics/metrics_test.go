@@ -1,0 +1,196 @@
+package metrics
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/window"
+)
+
+// rule returns a rule whose counters all differ, from n upwards.
+func rule(domain, id, resource string, n int64) engine.RuleState {
+	c := new(engine.Counters)
+	c.Passed.Store(n)
+	c.Blocked.Store(n + 1)
+	c.ShadowBlock.Store(n + 2)
+	c.Missing.Store(n + 3)
+	c.Untracked.Store(n + 4)
+	c.LostRaces.Store(n + 5)
+	return engine.RuleState{Rule: &engine.CompiledRule{ID: id, Domain: domain, Resource: resource, Counters: c}}
+}
+
+func keyed(r engine.RuleState, keys int64) engine.RuleState {
+	r.Keys = window.KeyStats{Keys: keys, Slots: 1024}
+	return r
+}
+
+func newMetrics(calls Calls, rules ...engine.RuleState) *Metrics {
+	return New(Sources{
+		Rules: func() []engine.RuleState { return rules },
+		Calls: func() Calls { return calls },
+	})
+}
+
+// ours leaves out what the Go runtime and the process say of themselves.
+var ours = []string{
+	"sidecard_decisions_total", "sidecard_unmatched_total", "sidecard_rules_reloads_total",
+	"sidecard_rules_last_success_timestamp_seconds", "sidecard_rules_info", "sidecard_keys", "sidecard_key_overflow_total",
+	"sidecard_missing_params_total", "sidecard_lost_races_total", "sidecard_cancelled_calls_total",
+	"sidecard_overrides_ignored_total", "sidecard_invalid_requests_total",
+}
+
+func TestScrape(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(
+		Calls{Unmatched: map[string]int64{"shop": 7}, Invalid: 1, Cancelled: 2, OverridesIgnored: 3},
+		rule("", "orders", "orders", 10),
+		keyed(rule("", "per-user", "orders", 20), 5),
+	)
+	m.Refused()
+	m.Applied("old", time.Unix(1, 0))
+	m.Applied("abc123", time.Unix(1700000000, 500e6))
+	const want = `
+# HELP sidecard_cancelled_calls_total Calls given up by the caller, whose charge was given back.
+# TYPE sidecard_cancelled_calls_total counter
+sidecard_cancelled_calls_total 2
+# HELP sidecard_decisions_total What rules decided: pass, block, or shadow_block for a rule that only watches.
+# TYPE sidecard_decisions_total counter
+sidecard_decisions_total{outcome="block",resource="orders",rule="orders"} 11
+sidecard_decisions_total{outcome="block",resource="orders",rule="per-user"} 21
+sidecard_decisions_total{outcome="pass",resource="orders",rule="orders"} 10
+sidecard_decisions_total{outcome="pass",resource="orders",rule="per-user"} 20
+sidecard_decisions_total{outcome="shadow_block",resource="orders",rule="orders"} 12
+sidecard_decisions_total{outcome="shadow_block",resource="orders",rule="per-user"} 22
+# HELP sidecard_invalid_requests_total Requests refused as malformed.
+# TYPE sidecard_invalid_requests_total counter
+sidecard_invalid_requests_total 1
+# HELP sidecard_key_overflow_total Requests whose parameter value found no room in the rule's table.
+# TYPE sidecard_key_overflow_total counter
+sidecard_key_overflow_total{rule="per-user"} 24
+# HELP sidecard_keys Parameter values that the rule holds; those that have expired leave within a minute or so.
+# TYPE sidecard_keys gauge
+sidecard_keys{rule="per-user"} 5
+# HELP sidecard_lost_races_total Calls refused because another call took the last of the budget between check and charge.
+# TYPE sidecard_lost_races_total counter
+sidecard_lost_races_total{rule="orders"} 15
+sidecard_lost_races_total{rule="per-user"} 25
+# HELP sidecard_missing_params_total Requests that lacked the rule's parameter.
+# TYPE sidecard_missing_params_total counter
+sidecard_missing_params_total{rule="per-user"} 23
+# HELP sidecard_overrides_ignored_total Descriptors whose limit override had no effect.
+# TYPE sidecard_overrides_ignored_total counter
+sidecard_overrides_ignored_total 3
+# HELP sidecard_rules_info 1, labelled with the revision of the rules in force.
+# TYPE sidecard_rules_info gauge
+sidecard_rules_info{revision="abc123"} 1
+# HELP sidecard_rules_last_success_timestamp_seconds When rules were last put in force, in Unix time; 0 before the first.
+# TYPE sidecard_rules_last_success_timestamp_seconds gauge
+sidecard_rules_last_success_timestamp_seconds 1.7000000005e+09
+# HELP sidecard_rules_reloads_total Attempts to load the rules, by result. After an error the rules before it stay in force.
+# TYPE sidecard_rules_reloads_total counter
+sidecard_rules_reloads_total{result="error"} 1
+sidecard_rules_reloads_total{result="success"} 2
+# HELP sidecard_unmatched_total Descriptors that no rule applied to.
+# TYPE sidecard_unmatched_total counter
+sidecard_unmatched_total{domain="shop"} 7
+`
+	if err := testutil.GatherAndCompare(m.registry, strings.NewReader(want), ours...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReloadsAreThereBeforeTheFirst(t *testing.T) {
+	t.Parallel()
+	const want = `
+# HELP sidecard_rules_reloads_total Attempts to load the rules, by result. After an error the rules before it stay in force.
+# TYPE sidecard_rules_reloads_total counter
+sidecard_rules_reloads_total{result="error"} 0
+sidecard_rules_reloads_total{result="success"} 0
+`
+	if err := testutil.GatherAndCompare(newMetrics(Calls{}).registry, strings.NewReader(want), "sidecard_rules_reloads_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNamesKeepToPrometheusHabits(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(Calls{Unmatched: map[string]int64{"shop": 1}}, keyed(rule("", "a", "r", 1), 1))
+	m.Applied("abc", time.Unix(1, 0))
+	faults, err := testutil.GatherAndLint(m.registry, ours...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Errorf("%s: %s", f.Metric, f.Text)
+	}
+}
+
+// A series that is there twice makes Prometheus refuse the whole scrape, and so does a label that
+// is not UTF-8: neither may come from what users name their rules and domains.
+func TestEqualAndStrangeNamesDoNotSpoilTheScrape(t *testing.T) {
+	t.Parallel()
+	rules := []engine.RuleState{
+		keyed(rule("a", "same", "orders", 100), 1),
+		keyed(rule("b", "same", "orders", 200), 2),
+		keyed(rule("", "same", "search", 1000), 4),
+		rule("", "odd", "r\xff", 1),
+		rule("", "odd", "r\xfe", 1),
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(
+		ruleCollector{func() []engine.RuleState { return rules }},
+		callCollector{func() Calls { return Calls{Unmatched: map[string]int64{"d\xff": 1, "d\xfe": 2}} }},
+	)
+	const want = `
+# HELP sidecard_decisions_total What rules decided: pass, block, or shadow_block for a rule that only watches.
+# TYPE sidecard_decisions_total counter
+sidecard_decisions_total{outcome="block",resource="orders",rule="same"} 302
+sidecard_decisions_total{outcome="block",resource="r` + "\uFFFD" + `",rule="odd"} 4
+sidecard_decisions_total{outcome="block",resource="search",rule="same"} 1001
+sidecard_decisions_total{outcome="pass",resource="orders",rule="same"} 300
+sidecard_decisions_total{outcome="pass",resource="r` + "\uFFFD" + `",rule="odd"} 2
+sidecard_decisions_total{outcome="pass",resource="search",rule="same"} 1000
+sidecard_decisions_total{outcome="shadow_block",resource="orders",rule="same"} 304
+sidecard_decisions_total{outcome="shadow_block",resource="r` + "\uFFFD" + `",rule="odd"} 6
+sidecard_decisions_total{outcome="shadow_block",resource="search",rule="same"} 1002
+# HELP sidecard_keys Parameter values that the rule holds; those that have expired leave within a minute or so.
+# TYPE sidecard_keys gauge
+sidecard_keys{rule="same"} 7
+# HELP sidecard_unmatched_total Descriptors that no rule applied to.
+# TYPE sidecard_unmatched_total counter
+sidecard_unmatched_total{domain="d` + "\uFFFD" + `"} 3
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "sidecard_decisions_total", "sidecard_keys", "sidecard_unmatched_total"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHandlerWhileRulesChange(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(Calls{}, rule("", "orders", "orders", 10))
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for j := range 20 {
+				m.Applied(fmt.Sprintf("rev-%d-%d", i, j), time.Unix(int64(j), 0))
+				m.Refused()
+			}
+		})
+	}
+	for range 20 {
+		w := httptest.NewRecorder()
+		m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		if w.Code != 200 || !strings.Contains(w.Body.String(), `sidecard_decisions_total{outcome="pass",resource="orders",rule="orders"} 10`) {
+			t.Fatalf("got %d and\n%s", w.Code, w.Body)
+		}
+	}
+	wg.Wait()
+}

@@ -100,7 +100,6 @@ type Verdict struct {
 	// Reset is, for Pass, how long until the oldest charge of Rule leaves its window; for Block,
 	// how long until the request would fit if nobody else came. Zero: never, or unknown.
 	Reset      time.Duration
-	Wait       time.Duration // answer this much later; always 0 until a queueing rule exists
 	ShadowRule *CompiledRule // the first shadow rule that would have refused
 }
 

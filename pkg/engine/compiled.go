@@ -3,29 +3,80 @@ package engine
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/sidecard/sidecard/pkg/rule"
+	"github.com/sidecard/sidecard/pkg/window"
 )
 
-// CompiledRule is a rule in force. Its fields are constant; its counters live as long as a rule of
-// the same id is in force, across reloads.
+// CompiledRule is a rule in force. Its exported fields are constant; its counters live as long as
+// a rule of the same domain and id is in force, across reloads.
 type CompiledRule struct {
 	ID        string // safe inside a header
 	Domain    string
 	Resource  string
+	Mode      rule.ResourceMode
 	Limit     int64
 	Unlimited bool
 	Interval  time.Duration // a whole number of seconds
 	Shadow    bool
-	Keyed     bool // one budget per parameter value
 
 	*Counters
+
+	order     int // place in the rule set, which decides ties
+	ctl       controller
+	param     *param
+	table     *window.KeyTable // of a rule with a param
+	onMissing rule.OnMissing
 }
 
-// Counters count what a rule did. All are safe for concurrent use and only grow.
+// Counters count what a rule did. All are safe for concurrent use and only grow. Peeks and refunds
+// are not counted.
 type Counters struct {
-	Passed      atomic.Int64 // charged requests that the rule let pass, in calls that passed
+	Passed      atomic.Int64 // requests that the rule let pass, in calls that passed
 	Blocked     atomic.Int64 // requests that the rule refused
 	ShadowBlock atomic.Int64 // requests that the rule, in shadow, would have refused
 	Missing     atomic.Int64 // requests without the rule's parameter
 	Untracked   atomic.Int64 // requests whose value found no room in the key table
-	LostRaces   atomic.Int64 // calls refused because another call took the last of the budget in between
+	LostRaces   atomic.Int64 // refusals because another call took the last of the budget in between
+}
+
+// keyOf finds the budget of the rule that a request belongs to. When the rule does not apply,
+// applies is false; when it refuses whatever the budget says, the reason is not ReasonNone.
+func (r *CompiledRule) keyOf(q *Request) (k window.Key, reason Reason, applies bool) {
+	if r.param == nil {
+		return 0, ReasonNone, true
+	}
+	v, found := r.param.value(q)
+	switch found {
+	case TooLarge:
+		return 0, ReasonInputTooLarge, true
+	case Absent:
+		if q.Kind == Charge {
+			r.Missing.Add(1)
+		}
+		switch r.onMissing {
+		case rule.MissingLimit:
+			return r.missingKey(), ReasonNone, true
+		case rule.MissingBlock:
+			return 0, ReasonMissingParam, true
+		}
+		return 0, ReasonNone, false
+	}
+	limited, ok := r.param.concerns(v)
+	switch {
+	case !ok:
+		return 0, ReasonInputTooLarge, true
+	case !limited:
+		return 0, ReasonNone, false
+	case r.table == nil: // unlimited
+		return 0, ReasonNone, true
+	}
+	return r.table.Hash(v), ReasonNone, true
+}
+
+func (r *CompiledRule) missingKey() window.Key {
+	if r.table == nil {
+		return 0
+	}
+	return r.table.MissingKey()
 }

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"github.com/sidecard/sidecard/pkg/window"
+)
+
+// scratch is the working memory of one call, kept with it so that deciding allocates nothing.
+type scratch struct {
+	uses []use
+	api  apiScratch
+}
+
+// use is one rule applied to one request of a call.
+type use struct {
+	rule    *CompiledRule
+	key     window.Key
+	item    int32
+	kind    Kind
+	refused bool
+	charged bool
+	reason  Reason
+	n       int64 // what the request asks of this rule
+	ask     int64 // n and what earlier requests of the call ask of the same rule and key
+	left    int64 // remaining, as of the last peek or acquire
+	grant   grant
+}
+
+// maxHits is what larger hits are cut to: more than any limit, and small enough that the sum over
+// a call does not overflow.
+const maxHits = window.MaxLimit + 1
+
+// Decide decides the call: if every enforced rule of every request allows it, all are charged;
+// otherwise none is. It fills c.Verdicts and c.Overall. It is safe for concurrent use with
+// different calls, allocates nothing once c's slices have grown, and keeps nothing of the
+// requests' strings but what c holds.
+//
+// A call may be refused falsely only while another call has charged some of its rules and has not
+// yet charged the rest or given them back; CompiledRule.LostRaces counts the refusals that were
+// discovered so late.
+func (e *Engine) Decide(now int64, c *Call) {
+	s := e.snapshot.Load()
+	c.begin()
+	d := s.domain(c.Domain)
+	for i := range c.Items {
+		d.collect(now, c, i)
+	}
+	if c.refusedBy() < 0 {
+		c.charge(now)
+	} else {
+		c.Overall = Block
+	}
+	c.finish(now)
+}
+
+// Cancel gives back all that the last Decide of the call charged and that is still in a live slot.
+// It reads no string of the requests, whose buffer may be gone. A second Cancel does nothing.
+func (e *Engine) Cancel(now int64, c *Call) { c.refund(now) }
+
+func (c *Call) begin() {
+	c.uses = c.uses[:0]
+	c.Overall = Pass
+	if cap(c.Verdicts) < len(c.Items) {
+		c.Verdicts = make([]Verdict, len(c.Items))
+	}
+	c.Verdicts = c.Verdicts[:len(c.Items)]
+	clear(c.Verdicts)
+}
+
+// collect peeks every rule that concerns request i: those of its route, then those of the API
+// groups that it enters.
+func (d *domain) collect(now int64, c *Call, i int) {
+	q := &c.Items[i]
+	if q.Resource != "" {
+		for _, r := range d.routes[q.Resource] {
+			c.peek(now, r, i, ReasonNone)
+		}
+	}
+	if d.apis == nil {
+		return
+	}
+	for _, g := range d.apis.match(q, &c.api) {
+		reason := ReasonNone
+		if q.PathTooLarge && d.apis.byPath[g] {
+			reason = ReasonInputTooLarge
+		}
+		for _, r := range d.apiRules[g] {
+			c.peek(now, r, i, reason)
+		}
+	}
+}
+
+func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
+	q := &c.Items[i]
+	k, why, applies := r.keyOf(q)
+	if !applies {
+		return
+	}
+	if reason == ReasonNone {
+		reason = why
+	}
+	u := use{rule: r, key: k, item: int32(i), kind: q.Kind, reason: reason}
+	u.n = min(max(q.Hits, 1), maxHits)
+	if q.Kind == Peek {
+		u.n = 1
+	}
+	switch {
+	case q.Kind == Refund:
+		// Nothing to ask: a refund is given whatever the budget is.
+	case reason != ReasonNone:
+		u.refused = true
+	case r.Unlimited:
+	default:
+		u.ask = u.n + c.asked(r, k)
+		res := r.ctl.peek(now, u.ask, k)
+		u.take(res)
+	}
+	c.uses = append(c.uses, u)
+}
+
+// take notes the window's answer.
+func (u *use) take(res window.Result) {
+	u.left = res.Remaining
+	if res.Untracked && u.kind == Charge && !u.charged {
+		u.rule.Untracked.Add(1)
+	}
+	if res.OK {
+		return
+	}
+	u.refused = true
+	u.reason = ReasonLimit
+	if res.Untracked {
+		u.reason = ReasonKeyOverflow
+	}
+}
+
+// asked sums what the requests before ask of the same rule and key. Only a call of several
+// requests pays for the search.
+func (c *Call) asked(r *CompiledRule, k window.Key) int64 {
+	var sum int64
+	if len(c.Items) == 1 {
+		return 0
+	}
+	for i := range c.uses {
+		if u := &c.uses[i]; u.rule == r && u.key == k && u.kind == Charge {
+			sum += u.n
+		}
+	}
+	return sum
+}
+
+// refusedBy returns the index of an enforced use that refuses, or -1.
+func (c *Call) refusedBy() int {
+	for i := range c.uses {
+		if u := &c.uses[i]; u.refused && !u.rule.Shadow {
+			return i
+		}
+	}
+	return -1
+}
+
+// charge acquires from all enforced rules, or from none, and then from the shadow rules that have
+// room.
+func (c *Call) charge(now int64) {
+	for i := range c.uses {
+		u := &c.uses[i]
+		if u.rule.Shadow || !u.acquire(now) {
+			continue
+		}
+		c.refund(now)
+		u.rule.LostRaces.Add(1)
+		c.Overall = Block
+		return
+	}
+	for i := range c.uses {
+		if u := &c.uses[i]; u.rule.Shadow && !u.refused {
+			u.acquire(now)
+		}
+	}
+}
+
+// acquire charges one use, and returns true if the rule refused after all.
+func (u *use) acquire(now int64) (lost bool) {
+	if u.kind != Charge || u.rule.Unlimited {
+		return false
+	}
+	g, res := u.rule.ctl.acquire(now, u.n, u.key)
+	u.grant = g
+	u.charged = res.OK
+	u.take(res)
+	return u.refused
+}
+
+func (c *Call) refund(now int64) {
+	for i := range c.uses {
+		if u := &c.uses[i]; u.charged {
+			u.rule.ctl.refund(now, u.grant)
+			u.charged = false
+		}
+	}
+}

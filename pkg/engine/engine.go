@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/sidecard/sidecard/pkg/rule"
+	"github.com/sidecard/sidecard/pkg/window"
+)
+
+// DefaultMaxKeysTotal is how many parameter values all rules together track at a time.
+const DefaultMaxKeysTotal = 4 << 20
+
+// Options configure an Engine. The zero value is usable.
+type Options struct {
+	MaxKeysTotal int64 // parameter values tracked by all rules together; 0: DefaultMaxKeysTotal
+	Shadow       bool  // every rule is in shadow: counted and named, never enforced
+}
+
+// Engine decides calls by the rule set that was last applied. Make it with New. All methods are
+// safe for concurrent use.
+type Engine struct {
+	snapshot atomic.Pointer[snapshot]
+	ready    atomic.Bool
+	options  Options
+	budget   *window.KeyBudget
+	mu       sync.Mutex // one Apply or Maintain at a time
+}
+
+// Changes says what an Apply did, by rule id.
+type Changes struct {
+	Added   []string // ids that were not in force before
+	Removed []string // ids that have left
+	Fresh   []string // ids that stayed, but whose budget starts anew because its shape changed
+}
+
+// New makes an engine without rules.
+func New(o Options) *Engine {
+	if o.MaxKeysTotal <= 0 {
+		o.MaxKeysTotal = DefaultMaxKeysTotal
+	}
+	e := &Engine{options: o, budget: &window.KeyBudget{Max: o.MaxKeysTotal}}
+	e.snapshot.Store(&snapshot{open: newDomain()})
+	return e
+}
+
+// Apply puts a rule set in force, all or nothing: on an error the set before it stays. Calls that
+// are being decided meanwhile see the old set or the new one, never a mixture. A rule whose state
+// key is unchanged keeps what it has counted, under its new limit.
+func (e *Engine) Apply(now int64, set rule.Set) (Changes, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old := e.snapshot.Load()
+	c := &compiler{now: now, old: old, budget: e.budget, shadow: e.options.Shadow}
+	if err := c.compile(set); err != nil {
+		return Changes{}, err
+	}
+	c.compare()
+	e.snapshot.Store(c.next)
+	e.ready.Store(true)
+	old.release(c.next)
+	return c.changes, nil
+}
+
+// compare completes the changes with the rules that have left and those that start anew.
+func (c *compiler) compare() {
+	stays := make(map[ruleName]*CompiledRule, len(c.next.rules))
+	for _, r := range c.next.rules {
+		stays[ruleName{r.Domain, r.ID}] = r
+	}
+	for _, was := range c.old.rules {
+		switch is := stays[ruleName{was.Domain, was.ID}]; {
+		case is == nil:
+			c.changes.Removed = append(c.changes.Removed, was.ID)
+		case was.state() != is.state():
+			c.changes.Fresh = append(c.changes.Fresh, was.ID)
+		}
+	}
+}
+
+// state returns the memory that the rule counts in; the zero state if it is unlimited.
+func (r *CompiledRule) state() state {
+	switch c := r.ctl.(type) {
+	case *windowController:
+		return state{leap: c.w}
+	case *keyedController:
+		return state{table: c.t}
+	}
+	return state{}
+}
+
+// Ready says whether a rule set has been applied.
+func (e *Engine) Ready() bool { return e.ready.Load() }
+
+// Revision returns the revision of the rule set in force; empty before the first.
+func (e *Engine) Revision() string { return e.snapshot.Load().revision }
+
+// Regexps returns how many regular expressions over paths are tried one by one.
+func (e *Engine) Regexps() int { return e.snapshot.Load().regexps }
+
+// RuleState is one rule in force and the memory that it takes.
+type RuleState struct {
+	Rule *CompiledRule
+	Keys window.KeyStats // zero unless the rule has a parameter
+}
+
+// Rules returns the rules in force, in the order of the set.
+func (e *Engine) Rules() []RuleState {
+	s := e.snapshot.Load()
+	out := make([]RuleState, len(s.rules))
+	for i, r := range s.rules {
+		out[i].Rule = r
+		if r.table != nil {
+			out[i].Keys = r.table.Stats()
+		}
+	}
+	return out
+}
+
+// Maintain clears what has expired and gives memory back. The daemon calls it each minute; while
+// it runs, decisions go on.
+func (e *Engine) Maintain(now int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, st := range e.snapshot.Load().states {
+		st.maintain(now)
+	}
+}

@@ -1,0 +1,95 @@
+package engine
+
+import "time"
+
+// finish gives the refunds that were asked for, counts, and writes the verdicts. The uses of a
+// request stand together, because they were collected request by request.
+func (c *Call) finish(now int64) {
+	for i := range c.uses {
+		u := &c.uses[i]
+		if u.kind == Refund {
+			u.release(now)
+		}
+		u.count(c.Overall)
+	}
+	for from := 0; from < len(c.uses); {
+		to := from + 1
+		for to < len(c.uses) && c.uses[to].item == c.uses[from].item {
+			to++
+		}
+		c.Verdicts[c.uses[from].item].decide(now, c.uses[from:to])
+		from = to
+	}
+}
+
+// release gives hits back. A request whose budget is not known gives nothing back.
+func (u *use) release(now int64) {
+	if u.rule.Unlimited || u.reason != ReasonNone {
+		return
+	}
+	u.rule.ctl.release(now, u.n, u.key)
+	u.left = u.rule.ctl.peek(now, 1, u.key).Remaining
+}
+
+func (u *use) count(overall Code) {
+	switch {
+	case u.kind != Charge:
+	case u.refused && u.rule.Shadow:
+		u.rule.ShadowBlock.Add(1)
+	case u.refused:
+		u.rule.Blocked.Add(1)
+	case overall == Pass:
+		u.rule.Passed.Add(1)
+	}
+}
+
+// never is the wait of a use that will not fit whatever leaves the window, or of which nobody can
+// say when it will.
+const never = time.Duration(1<<63 - 1)
+
+// wait is how long until the use would fit if nobody else came.
+func (u *use) wait(now int64) time.Duration {
+	if u.reason != ReasonLimit {
+		return never
+	}
+	d, ok := u.rule.ctl.until(now, u.ask, u.key)
+	if !ok {
+		return never
+	}
+	return max(d, 1) // it was refused, so there is a wait, however much room came back since
+}
+
+// decide answers one request from the rules that were applied to it.
+func (v *Verdict) decide(now int64, uses []use) {
+	v.Matched = true
+	var best *use
+	var longest time.Duration
+	for i := range uses {
+		u := &uses[i]
+		switch {
+		case u.rule.Shadow:
+			if u.refused && v.ShadowRule == nil {
+				v.ShadowRule = u.rule
+			}
+		case u.refused:
+			w := u.wait(now)
+			if v.Code == Pass || w > longest || w == longest && u.rule.order < best.rule.order {
+				v.Code, best, longest = Block, u, w
+			}
+		case v.Code == Block || u.rule.Unlimited || u.reason != ReasonNone:
+		case best == nil || u.left < best.left || u.left == best.left && u.rule.order < best.rule.order:
+			best = u
+		}
+	}
+	if best == nil {
+		return
+	}
+	v.Rule, v.Limit, v.Reason = best.rule, best.rule.Limit, best.reason
+	switch {
+	case v.Code == Pass:
+		v.Remaining = best.left
+		v.Reset = best.rule.ctl.reset(now, best.key)
+	case longest != never:
+		v.Reset = longest
+	}
+}

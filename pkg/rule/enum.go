@@ -1,0 +1,151 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+)
+
+// enumeration lists the values of a field, which users write by number or by name.
+type enumeration struct {
+	members []enumMember
+	byName  bool // it has no numbers
+}
+
+type enumMember struct {
+	name    string
+	alias   string // another name for it; may be empty
+	number  int64
+	refused string // what is asked for by it, if this version does not have it
+}
+
+var (
+	resourceModes = &enumeration{members: []enumMember{
+		{name: "route", number: int64(ModeRoute)},
+		{name: "api", number: int64(ModeAPI)},
+	}}
+	grades = &enumeration{members: []enumMember{
+		{name: "concurrency", alias: "thread", number: 0, refused: "a limit of concurrent requests"},
+		{name: "qps", number: gradeQPS},
+	}}
+	controlBehaviors = &enumeration{members: []enumMember{
+		{name: "reject", number: behaviorReject},
+		{name: "warm_up", number: 1, refused: "warm-up"},
+		{name: "queue", number: 2, refused: "queueing"},
+		{name: "warm_up_queue", number: 3, refused: "warm-up with queueing"},
+	}}
+	matchStrategies = &enumeration{members: []enumMember{
+		{name: "exact", number: int64(MatchExact)},
+		{name: "prefix", number: int64(MatchPrefix)},
+		{name: "regex", number: int64(MatchRegex)},
+		{name: "contains", number: int64(MatchContains)},
+	}}
+	pathMatches = &enumeration{members: []enumMember{
+		{name: "exact", number: int64(PathExact)},
+		{name: "prefix", number: int64(PathPrefix)},
+		{name: "regex", number: int64(PathRegex)},
+	}}
+	intervalUnits = &enumeration{members: []enumMember{
+		{name: "second", number: 0},
+		{name: "minute", number: 1},
+		{name: "hour", number: 2},
+		{name: "day", number: 3},
+	}}
+	windowModes = &enumeration{byName: true, members: []enumMember{
+		{name: "aligned", number: int64(WindowAligned)},
+		{name: "strict", number: int64(WindowStrict)},
+		{name: "token-bucket", number: noNumber, refused: "window token-bucket"},
+	}}
+	missingChoices = &enumeration{byName: true, members: []enumMember{
+		{name: "skip", number: int64(MissingSkip)},
+		{name: "limit", number: int64(MissingLimit)},
+		{name: "block", number: int64(MissingBlock)},
+	}}
+	overflowChoices = &enumeration{byName: true, members: []enumMember{
+		{name: "block", number: int64(OverflowBlock)},
+		{name: "allow", number: int64(OverflowAllow)},
+		{name: "sketch", number: noNumber, refused: "overflow sketch"},
+	}}
+	paramCodeTables = &enumeration{byName: true, members: []enumMember{
+		{name: "sentinel", number: int64(ParamCodesSentinel)},
+		{name: "url-first", number: int64(ParamCodesURLFirst)},
+	}}
+)
+
+const (
+	noNumber = -1 // of a value that is known by name only
+
+	// The values that the enumerations above admit alone.
+	gradeQPS       = 1
+	behaviorReject = 0
+)
+
+// find looks a value up as written. The reason says why there is none.
+func (e *enumeration) find(n *node) (m enumMember, reason string) {
+	switch n.kind {
+	case numberNode:
+		if e.byName {
+			return m, fmt.Sprintf("is %s; there are %s", n.text, e.list())
+		}
+		number, reason := parseInteger(n.text)
+		if reason != "" {
+			return m, reason
+		}
+		for _, m := range e.members {
+			if m.number == number && number != noNumber {
+				return m, ""
+			}
+		}
+		return m, fmt.Sprintf("unknown number %d; there are %s", number, e.list())
+	case stringNode:
+		for _, m := range e.members {
+			if n.text == m.name || n.text == m.alias && m.alias != "" {
+				return m, ""
+			}
+		}
+		if near := nearest(n.text, e.names()); near != "" {
+			return m, fmt.Sprintf("unknown value %q; did you mean %q?", clip(n.text), near)
+		}
+		return m, fmt.Sprintf("unknown value %q; there are %s", clip(n.text), e.list())
+	}
+	return m, fmt.Sprintf("is %s; there are %s", n.kind, e.list())
+}
+
+// nameOf returns the name of a number; empty if it has none.
+func (e *enumeration) nameOf(number int64) string {
+	for _, m := range e.members {
+		if m.number == number {
+			return m.name
+		}
+	}
+	return ""
+}
+
+func (e *enumeration) names() []string {
+	var names []string
+	for _, m := range e.members {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// list names every value, numbers first.
+func (e *enumeration) list() string {
+	var words []string
+	for _, m := range e.members {
+		word := m.name
+		if m.number != noNumber && !e.byName {
+			word = fmt.Sprintf("%d %s", m.number, m.name)
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, ", ")
+}
+
+// clip shortens text of a file for a message.
+func clip(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

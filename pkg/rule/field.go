@@ -1,0 +1,178 @@
+package rule
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// schema declares the fields of one kind of mapping. Decoding, the list of known names and the
+// suggestions all follow from it.
+type schema[T any] struct {
+	what   string // such as "a gateway flow rule"
+	fields []field[T]
+}
+
+// field declares one field. The description is data; the functions, made by the constructors below,
+// hold to it.
+type field[T any] struct {
+	name     string
+	doc      string // what it says, in a few words
+	typ      string // string, integer, number, boolean, mapping, list of strings, list of mappings; empty: any
+	min, max int64  // of an integer; bytes of a string
+	def      string // what stands for it when absent, as JSON; empty: nothing
+	enum     *enumeration
+	required bool
+	ignored  bool   // known to carry nothing for us
+	refused  string // what it asks for, which this version does not have
+
+	decode func(f *fileLoad, at spot, n *node, into *T)
+	absent func(into *T) // nil: nothing to do
+}
+
+func (fd field[T]) require() field[T] {
+	fd.required = true
+	return fd
+}
+
+// located is the value of a field and where it stands. The zero value is a field not yet decoded.
+type located[V any] struct {
+	v     V
+	at    spot
+	given bool // written by the user, be it valid or not
+	ok    bool // v holds a valid value, as written or by default
+}
+
+func (l *located[V]) set(at spot, v V) { l.v, l.at, l.given, l.ok = v, at, true, true }
+
+// invalid notes a value that was reported already.
+func (l *located[V]) invalid(at spot) { l.at, l.given, l.ok = at, true, false }
+
+func (l *located[V]) preset(v V) { l.v, l.ok = v, true }
+
+func textField[T any](name, doc string, maxBytes int64, into func(*T) *located[string]) field[T] {
+	return field[T]{name: name, doc: doc, typ: "string", max: maxBytes,
+		decode: func(f *fileLoad, at spot, n *node, t *T) {
+			f.text(at, n, maxBytes, into(t))
+		},
+		absent: func(t *T) { into(t).preset("") },
+	}
+}
+
+func integerField[T any](name, doc string, minimum, maximum, def int64, into func(*T) *located[int64]) field[T] {
+	return field[T]{name: name, doc: doc, typ: "integer", min: minimum, max: maximum, def: strconv.FormatInt(def, 10),
+		decode: func(f *fileLoad, at spot, n *node, t *T) {
+			f.integer(at, n, minimum, maximum, into(t))
+		},
+		absent: func(t *T) { into(t).preset(def) },
+	}
+}
+
+func boolField[T any](name, doc string, into func(*T) *located[bool]) field[T] {
+	return field[T]{name: name, doc: doc, typ: "boolean", def: "false",
+		decode: func(f *fileLoad, at spot, n *node, t *T) {
+			f.boolean(at, n, into(t))
+		},
+		absent: func(t *T) { into(t).preset(false) },
+	}
+}
+
+func enumField[T any](name, doc string, e *enumeration, def int64, into func(*T) *located[int64]) field[T] {
+	return field[T]{name: name, doc: doc, enum: e, def: strconv.Quote(e.nameOf(def)),
+		decode: func(f *fileLoad, at spot, n *node, t *T) {
+			f.choice(at, n, e, into(t))
+		},
+		absent: func(t *T) { into(t).preset(def) },
+	}
+}
+
+func mappingField[T, U any](name, doc string, s *schema[U], into func(*T) *located[*U]) field[T] {
+	return field[T]{name: name, doc: doc, typ: "mapping",
+		decode: func(f *fileLoad, at spot, n *node, t *T) {
+			u := new(U)
+			if decodeMapping(f, s, at, n, u) {
+				into(t).set(at, u)
+			} else {
+				into(t).invalid(at)
+			}
+		},
+		absent: func(t *T) { into(t).preset(nil) },
+	}
+}
+
+// customField is a field with a decoding of its own.
+func customField[T any](name, doc, typ string, decode func(f *fileLoad, at spot, n *node, into *T)) field[T] {
+	return field[T]{name: name, doc: doc, typ: typ, decode: decode}
+}
+
+// ignoredFields are known, mean nothing here, and are reported as such.
+func ignoredFields[T any](names ...string) []field[T] {
+	var fields []field[T]
+	for _, name := range names {
+		fields = append(fields, field[T]{name: name, doc: "written by Sentinel's dashboard; ignored", ignored: true,
+			decode: func(f *fileLoad, at spot, _ *node, _ *T) { f.ignore(name, at) },
+		})
+	}
+	return fields
+}
+
+// refusedField is one that asks for something this version does not have.
+func refusedField[T any](name, what string) field[T] {
+	return field[T]{name: name, doc: what, refused: what,
+		decode: func(f *fileLoad, at spot, _ *node, _ *T) { f.unsupported(at, what) },
+	}
+}
+
+// names lists the fields worth suggesting.
+func (s *schema[T]) names() []string {
+	var names []string
+	for i := range s.fields {
+		if !s.fields[i].ignored && s.fields[i].refused == "" {
+			names = append(names, s.fields[i].name)
+		}
+	}
+	return names
+}
+
+func (s *schema[T]) index(name string) int {
+	for i := range s.fields {
+		if s.fields[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// decodeMapping reads a mapping by its schema. Every problem in it is reported; false means that n
+// is no mapping at all. A null stands for an absent field, as it does for Java's mappers.
+func decodeMapping[T any](f *fileLoad, s *schema[T], at spot, n *node, into *T) bool {
+	if n.kind != mappingNode {
+		f.fail(at, fmt.Sprintf("is %s, not %s", n.kind, s.what), "")
+		return false
+	}
+	var seen uint64 // by index; a schema has fewer than 64 fields
+	for i := range n.members {
+		m := &n.members[i]
+		fd := s.index(m.name)
+		if fd < 0 {
+			f.fail(at.key(m), fmt.Sprintf("unknown field %q%s", clip(m.name), didYouMean(m.name, s.names())), "")
+			continue
+		}
+		if m.value.kind == nullNode {
+			continue
+		}
+		seen |= 1 << fd
+		s.fields[fd].decode(f, at.member(m), m.value, into)
+	}
+	for i := range s.fields {
+		fd := &s.fields[i]
+		if seen&(1<<i) != 0 {
+			continue
+		}
+		if fd.required {
+			f.fail(at.missing(fd.name), fmt.Sprintf("is missing: %s", fd.doc), "")
+		} else if fd.absent != nil {
+			fd.absent(into)
+		}
+	}
+	return true
+}

@@ -1,0 +1,210 @@
+package rule
+
+import (
+	"math/big"
+	"strings"
+	"time"
+)
+
+// Bounds and defaults of gateway flow rules.
+const (
+	maxNameBytes    = 256
+	maxPatternBytes = 1024
+	maxIntervalSec  = 366 * 24 * 3600
+	longIntervalSec = 3600 // from here on a restart is worth a warning
+
+	maxSampleCount     = 60
+	defaultSampleCount = 10 // windows of whole resources
+	keyedSampleCount   = 2  // windows per parameter value: two slots fit the compact table entry
+
+	maxMaxKeys     = 1 << 26
+	defaultMaxKeys = 1 << 20
+)
+
+// gatewayDraft is a gateway flow rule as written.
+type gatewayDraft struct {
+	id, resource           located[string]
+	mode, grade, behavior  located[int64]
+	count                  located[amount]
+	intervalSec            located[int64]
+	interval, intervalUnit located[int64]
+	burst, maxQueueing     located[int64]
+	param                  located[*paramDraft]
+
+	window, sampleCount          located[int64]
+	onMissing, maxKeys, overflow located[int64]
+	shadow                       located[bool]
+}
+
+// amount is a count as written and exactly.
+type amount struct {
+	text  string
+	exact *big.Rat
+}
+
+var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: append(
+	[]field[gatewayDraft]{
+		customField("id", "a name for the rule, kept when the rule changes", "string", decodeID),
+		textField("resource", "the route id, or the name of an API group", maxNameBytes,
+			func(d *gatewayDraft) *located[string] { return &d.resource }).require(),
+		enumField("resourceMode", "what resource names", resourceModes, int64(ModeRoute),
+			func(d *gatewayDraft) *located[int64] { return &d.mode }),
+		enumField("grade", "what is limited", grades, gradeQPS,
+			func(d *gatewayDraft) *located[int64] { return &d.grade }),
+		customField("count", "how many requests may pass per interval", "number", decodeCount).require(),
+		integerField("intervalSec", "the interval in seconds", 1, maxIntervalSec, 1,
+			func(d *gatewayDraft) *located[int64] { return &d.intervalSec }),
+		integerField("interval", "the interval in the unit that intervalUnit names", 1, maxIntervalSec, 1,
+			func(d *gatewayDraft) *located[int64] { return &d.interval }),
+		enumField("intervalUnit", "the unit of interval", intervalUnits, 0,
+			func(d *gatewayDraft) *located[int64] { return &d.intervalUnit }),
+		enumField("controlBehavior", "what happens above the limit", controlBehaviors, behaviorReject,
+			func(d *gatewayDraft) *located[int64] { return &d.behavior }),
+		integerField("burst", "requests above count that may pass at once; only 0", 0, 1<<31-1, 0,
+			func(d *gatewayDraft) *located[int64] { return &d.burst }),
+		integerField("maxQueueingTimeoutMs", "the longest wait of queueing; means nothing without it", 0, 1<<31-1, 500,
+			func(d *gatewayDraft) *located[int64] { return &d.maxQueueing }),
+		mappingField("paramItem", "the parameter whose values are limited one by one", &paramSchema,
+			func(d *gatewayDraft) *located[*paramDraft] { return &d.param }),
+
+		enumField("window", "how the limit holds over time", windowModes, int64(WindowAligned),
+			func(d *gatewayDraft) *located[int64] { return &d.window }),
+		integerField("sampleCount", "slots of the window; 2 by default with paramItem", 1, maxSampleCount, defaultSampleCount,
+			func(d *gatewayDraft) *located[int64] { return &d.sampleCount }),
+		enumField("onMissing", "what happens to requests without the parameter", missingChoices, int64(MissingSkip),
+			func(d *gatewayDraft) *located[int64] { return &d.onMissing }),
+		integerField("maxKeys", "most parameter values tracked at a time", 1, maxMaxKeys, defaultMaxKeys,
+			func(d *gatewayDraft) *located[int64] { return &d.maxKeys }),
+		enumField("overflow", "what happens to values beyond maxKeys", overflowChoices, int64(OverflowBlock),
+			func(d *gatewayDraft) *located[int64] { return &d.overflow }),
+		boolField("shadow", "only count what would be refused",
+			func(d *gatewayDraft) *located[bool] { return &d.shadow }),
+
+		customField("clusterMode", "shared limits; only false", "boolean", decodeClusterMode),
+		refusedField[gatewayDraft]("clusterConfig", "cluster mode"),
+		refusedField[gatewayDraft]("blockResponse", "blockResponse"),
+		refusedField[gatewayDraft]("leaseMs", "leaseMs"),
+		refusedField[gatewayDraft]("warmUpPeriodSec", "warm-up"),
+		refusedField[gatewayDraft]("warmUpColdFactor", "warm-up"),
+		refusedField[gatewayDraft]("paramFlowItemList", "paramFlowItemList"),
+	},
+	ignoredFields[gatewayDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
+)}
+
+// decodeID takes a string; a number is the row number that Sentinel's dashboard keeps rules under.
+func decodeID(f *fileLoad, at spot, n *node, d *gatewayDraft) {
+	if n.kind == numberNode {
+		f.ignore("id", at)
+		return
+	}
+	f.text(at, n, maxIDBytes, &d.id)
+	if d.id.ok {
+		d.id.ok = f.checkID(at, d.id.v)
+	}
+}
+
+func decodeCount(f *fileLoad, at spot, n *node, d *gatewayDraft) {
+	d.count.invalid(at)
+	if !f.isNumber(at, n) {
+		return
+	}
+	exact, reason := parseNumber(n.text)
+	switch {
+	case reason != "":
+		f.fail(at, clip(n.text)+" "+reason, "")
+	case exact.Sign() < 0:
+		f.fail(at, clip(n.text)+" is negative", "write 0 to block everything")
+	default:
+		d.count.set(at, amount{text: n.text, exact: exact})
+	}
+}
+
+func decodeClusterMode(f *fileLoad, at spot, n *node, _ *gatewayDraft) {
+	var on located[bool]
+	f.boolean(at, n, &on)
+	switch {
+	case on.ok && on.v:
+		f.fail(at, "cluster mode is not supported: each sidecard counts for itself", "write false, and divide count by the number of instances")
+	case on.ok:
+		f.ignore("clusterMode", at)
+	}
+}
+
+// gatewayFlow reads one gateway flow rule and adds it to the set if nothing is wrong with it.
+func (f *fileLoad) gatewayFlow(at spot, n *node) {
+	before := f.errors
+	var d gatewayDraft
+	if !decodeMapping(f, &gatewaySchema, at, n, &d) {
+		return
+	}
+	r := GatewayFlowRule{
+		Pos:       f.position(at),
+		Domain:    f.domain,
+		ID:        d.id.v,
+		Resource:  d.resource.v,
+		Mode:      ResourceMode(d.mode.v),
+		Count:     d.count.v.text,
+		Window:    WindowMode(d.window.v),
+		OnMissing: OnMissing(d.onMissing.v),
+		MaxKeys:   int(d.maxKeys.v),
+		Overflow:  Overflow(d.overflow.v),
+		Shadow:    d.shadow.v || f.options.Shadow,
+	}
+	if d.resource.ok {
+		f.checkName(d.resource.at, r.Resource)
+		f.refer(d.resource.at, r.Mode, r.Resource)
+	}
+	if d.burst.ok && d.burst.v > 0 {
+		f.unsupported(d.burst.at, "burst above 0")
+	}
+	r.Param = f.checkParam(&d)
+	seconds, ok := f.checkInterval(&d)
+	if ok {
+		r.Interval = time.Duration(seconds) * time.Second
+		f.checkRate(&d, seconds, &r)
+		f.checkSampleCount(&d, &r)
+	}
+	if f.errors > before {
+		return
+	}
+	if !d.id.given {
+		r.ID, r.DerivedID = deriveID(&r, seconds), true
+	}
+	if f.claimID(at, &d, &r) {
+		f.set.GatewayFlow = append(f.set.GatewayFlow, r)
+	}
+}
+
+// claimID refuses an id that another rule of the domain has.
+func (f *fileLoad) claimID(at spot, d *gatewayDraft, r *GatewayFlowRule) bool {
+	key := idKey{domain: r.Domain, name: r.ID}
+	if first, taken := f.ids[key]; taken {
+		message := "limits the same as the rule at " + first.String() + ", whose id is " + r.ID + " as well"
+		if !r.DerivedID {
+			at = d.id.at
+			message = "the rule at " + first.String() + " has this id"
+		}
+		f.fail(at, message, "give one of the two an id of its own, or remove one")
+		return false
+	}
+	f.ids[key] = r.Pos
+	return true
+}
+
+// checkName reports what cannot be the name of a resource, an API group or a domain.
+func (f *fileLoad) checkName(at spot, name string) bool {
+	if strings.TrimSpace(name) == "" {
+		f.fail(at, "is blank", "")
+		return false
+	}
+	if i := strings.IndexFunc(name, isControl); i >= 0 {
+		f.fail(at, "holds a control character", "")
+		return false
+	}
+	if strings.TrimSpace(name) != name {
+		f.warn(at, "begins or ends with a space, which counts as part of the name", "remove the space")
+	}
+	return true
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }

@@ -1,0 +1,105 @@
+package rule
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// unitSeconds are the seconds of the numbers of intervalUnit.
+var unitSeconds = [...]int64{1, 60, 3600, 24 * 3600}
+
+// checkInterval finds the interval in seconds from intervalSec or from interval and intervalUnit,
+// which the dashboard writes. Taking one second for granted where a dashboard wrote a minute would
+// make a limit sixty times as large, so what is not clear is refused.
+func (f *fileLoad) checkInterval(d *gatewayDraft) (seconds int64, ok bool) {
+	if d.interval.given != d.intervalUnit.given {
+		if d.interval.given {
+			f.fail(d.interval.at, "interval without intervalUnit does not say of which unit", "write intervalSec, in seconds")
+		} else {
+			f.fail(d.intervalUnit.at, "intervalUnit without interval", "write intervalSec, in seconds")
+		}
+		return 0, false
+	}
+	if !d.interval.ok || !d.intervalUnit.ok || !d.intervalSec.ok {
+		return 0, false
+	}
+	seconds = d.intervalSec.v
+	if d.interval.given {
+		unit := d.intervalUnit.v
+		seconds = d.interval.v * unitSeconds[unit]
+		if seconds > maxIntervalSec {
+			f.fail(d.interval.at, fmt.Sprintf("is %d s; it must be from 1 s to %d s", seconds, maxIntervalSec), "")
+			return 0, false
+		}
+		if d.intervalSec.given && d.intervalSec.v != seconds {
+			f.fail(d.intervalSec.at, fmt.Sprintf("is %d s, but interval with intervalUnit says %d s", d.intervalSec.v, seconds), "remove interval and intervalUnit")
+			return 0, false
+		}
+	}
+	if seconds >= longIntervalSec {
+		at := d.intervalSec.at
+		if d.interval.given {
+			at = d.interval.at
+		}
+		f.warn(at, "windows start empty after a restart, which matters for an interval of an hour or more", "")
+	}
+	return seconds, true
+}
+
+// checkRate turns count into whole requests over a whole number of seconds.
+func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *GatewayFlowRule) {
+	if !d.count.ok {
+		return
+	}
+	count := d.count.v
+	if count.exact.Cmp(big.NewRat(MaxLimit, 1)) > 0 {
+		r.Limit, r.Unlimited = MaxLimit, true
+		f.warn(d.count.at, fmt.Sprintf("%s is above %d and means unlimited: the rule never refuses", clip(count.text), MaxLimit), "")
+		return
+	}
+	whole, ok := wholeRate(count.exact, seconds)
+	if !ok {
+		f.fail(d.count.at, fmt.Sprintf("%s per %d s is no whole number of requests in up to %d intervals, so it cannot be counted exactly", clip(count.text), seconds, maxScale),
+			offer(nearestRates(count.exact, seconds)))
+		return
+	}
+	r.Limit, r.Interval = whole.limit, time.Duration(whole.seconds)*time.Second
+	if whole.seconds != seconds {
+		f.warn(d.count.at, fmt.Sprintf("%s per %d s is enforced as %s", clip(count.text), seconds, whole), "")
+	}
+}
+
+// checkSampleCount fills in the number of slots, which must divide the interval.
+func (f *fileLoad) checkSampleCount(d *gatewayDraft, r *GatewayFlowRule) {
+	if !d.sampleCount.ok {
+		return
+	}
+	r.SampleCount = int(d.sampleCount.v)
+	if !d.sampleCount.given && d.param.given {
+		r.SampleCount = keyedSampleCount
+	}
+	if ms := r.Interval.Milliseconds(); ms%int64(r.SampleCount) != 0 {
+		f.fail(d.sampleCount.at, fmt.Sprintf("%d does not divide the interval of %d ms", r.SampleCount, ms), "write "+strings.Join(nearestDivisors(ms, r.SampleCount), " or "))
+	}
+}
+
+// nearestDivisors returns the sample counts around n that divide ms.
+func nearestDivisors(ms int64, n int) []string {
+	var out []string
+	for below := n - 1; below >= 1; below-- {
+		if ms%int64(below) == 0 {
+			out = append(out, strconv.Itoa(below))
+			break
+		}
+	}
+	for above := n + 1; above <= maxSampleCount; above++ {
+		if ms%int64(above) == 0 {
+			out = append(out, strconv.Itoa(above))
+			break
+		}
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package rule
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Bounds on rule ids, which end in headers, metric labels and logs.
+const (
+	maxIDBytes        = 128
+	maxDerivedIDBytes = 256
+)
+
+// checkID reports an id that could not stand in a header as it is.
+func (f *fileLoad) checkID(at spot, id string) bool {
+	for i := range len(id) {
+		if c := id[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			f.fail(at, fmt.Sprintf("%q holds %q; an id is printable ASCII without \" and \\", clip(id), id[i:i+1]), "")
+			return false
+		}
+	}
+	if id == "" || id != strings.TrimSpace(id) {
+		f.fail(at, fmt.Sprintf("%q is blank, or begins or ends with a space", id), "")
+		return false
+	}
+	return true
+}
+
+// deriveID names a rule by what it limits, without count, so that the name stays when the limit
+// changes: [domain/]gw-flow/mode/resource/grade/behaviour/interval/window[/param[/match:pattern]].
+// The interval is the one written, in seconds.
+func deriveID(r *GatewayFlowRule, seconds int64) string {
+	var b strings.Builder
+	if r.Domain != "" {
+		b.WriteString(escapeID(r.Domain) + "/")
+	}
+	b.WriteString("gw-flow/" + resourceModes.nameOf(int64(r.Mode)) + "/" + escapeID(r.Resource))
+	b.WriteString("/" + grades.nameOf(gradeQPS) + "/" + controlBehaviors.nameOf(behaviorReject))
+	b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + windowModes.nameOf(int64(r.Window)))
+	if p := r.Param; p != nil {
+		b.WriteString("/" + p.Source.String())
+		if p.FieldName != "" {
+			b.WriteString(":" + escapeID(p.name()))
+		}
+		if p.Pattern != "" {
+			b.WriteString("/" + matchStrategies.nameOf(int64(p.Match)) + ":" + escapeID(p.Pattern))
+		}
+	}
+	id := b.String()
+	if len(id) <= maxDerivedIDBytes {
+		return id
+	}
+	// Too long for a header; the digest keeps it unique.
+	sum := sha256.Sum256([]byte(id))
+	digest := "~" + hex.EncodeToString(sum[:8])
+	return id[:maxDerivedIDBytes-len(digest)] + digest
+}
+
+// name returns the name by which the parameter is looked up: headers have no case.
+func (p *ParamItem) name() string {
+	if p.Source == SourceHeader {
+		return strings.ToLower(p.FieldName)
+	}
+	return p.FieldName
+}
+
+// escapeID percent-escapes what separates the parts of an id, and what must not stand in a header.
+func escapeID(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c <= ' ' || c > '~' || strings.IndexByte(`/%"\`, c) >= 0:
+			fmt.Fprintf(&b, "%%%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// StateKey identifies the state that the rule counts in: a rule that keeps its key over a reload keeps
+// its counters, and a changed count acts on them at once. It holds all that gives the counters their
+// meaning but the layout of the state, which the engine adds. It is not for showing.
+func (r *GatewayFlowRule) StateKey() string {
+	parts := []string{
+		"gw-flow", r.Domain, r.ID,
+		strconv.Itoa(int(r.Mode)), r.Resource,
+		grades.nameOf(gradeQPS), controlBehaviors.nameOf(behaviorReject),
+		r.Interval.String(), strconv.Itoa(int(r.Window)), strconv.Itoa(r.SampleCount),
+	}
+	if p := r.Param; p != nil {
+		parts = append(parts, p.Source.String(), p.name(), strconv.Itoa(int(p.Match)), p.Pattern)
+	}
+	var b strings.Builder
+	for _, part := range parts { // with its length, so that no part can reach into the next
+		b.WriteString(strconv.Itoa(len(part)))
+		b.WriteByte(':')
+		b.WriteString(part)
+	}
+	return b.String()
+}

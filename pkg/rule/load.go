@@ -1,0 +1,218 @@
+package rule
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// ParamCodes says which table the numbers of parseStrategy follow. Names mean the same in both.
+type ParamCodes uint8
+
+// The tables in use.
+const (
+	ParamCodesSentinel ParamCodes = iota // Sentinel's: 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie
+	ParamCodesURLFirst                   // 0 url_param, 1 path_param, 2 header, 3 cookie, 4 client_ip
+)
+
+// String returns the name that ParseParamCodes takes.
+func (c ParamCodes) String() string { return paramCodeTables.nameOf(int64(c)) }
+
+// ParseParamCodes reads the name of a table, sentinel or url-first.
+func ParseParamCodes(name string) (ParamCodes, error) {
+	m, reason := paramCodeTables.find(&node{kind: stringNode, text: name})
+	if reason != "" {
+		return 0, fmt.Errorf("param codes: %s", reason)
+	}
+	return ParamCodes(m.number), nil
+}
+
+// Options are what a set is read with. The zero value reads as Sentinel does.
+type Options struct {
+	ParamCodes ParamCodes // a bundle's own paramCodes comes first
+	Shadow     bool       // every rule is in shadow, whatever it says
+}
+
+// maxFileProblems bounds what is reported of one file.
+const maxFileProblems = 1000
+
+// Load reads and validates a whole rule set. It reports every problem of every file at once; if one
+// of them is an error the set is empty and must not be used (see Problems.Err). Rules are in the
+// order of their files' names, then of the files. Load does not touch the files' data afterwards,
+// reads nothing else and does not panic, whatever the data is.
+func Load(files []File, o Options) (Set, Problems) {
+	l := &loader{options: o, ids: make(map[idKey]Position), apis: make(map[idKey]Position)}
+	files = byName(files)
+	if len(files) == 0 {
+		l.problems = append(l.problems, Problem{Message: "no rule files"})
+	}
+	for i, file := range files {
+		f := &fileLoad{loader: l, name: file.Name, codes: o.ParamCodes}
+		if i > 0 && files[i-1].Name == file.Name {
+			f.fail(spot{}, "the same file twice", "")
+			continue
+		}
+		f.load(file.Data)
+		f.finish()
+	}
+	l.checkGroups()
+	l.problems.sort()
+	if len(l.problems.Errors()) > 0 {
+		return Set{}, l.problems
+	}
+	slices.Sort(l.set.Claimed)
+	l.set.Claimed = slices.Compact(l.set.Claimed)
+	l.set.Revision = Revision(files)
+	return l.set, l.problems
+}
+
+// loader is the state of one Load.
+type loader struct {
+	options  Options
+	set      Set
+	problems Problems
+	ids      map[idKey]Position // rule ids
+	apis     map[idKey]Position // names of API definitions
+
+	references []reference // resources of rules, compared with apis at the end
+}
+
+// idKey is a name within a domain.
+type idKey struct{ domain, name string }
+
+// fileLoad is the state of loading one file.
+type fileLoad struct {
+	*loader
+	name     string
+	codes    ParamCodes
+	domain   string
+	rule     string // the rule being read, for its problems
+	reported int    // problems of the file, of which errors are errors
+	errors   int
+	ignored  []ignoredField
+}
+
+type ignoredField struct {
+	name  string
+	first spot
+	count int
+}
+
+func (f *fileLoad) position(at spot) Position {
+	return Position{File: f.name, Line: at.line, Column: at.column}
+}
+
+func (f *fileLoad) report(s Severity, at spot, message, fix string) {
+	f.reported++
+	if s == Error {
+		f.errors++
+	}
+	switch {
+	case f.reported > maxFileProblems:
+		return
+	case f.reported == maxFileProblems:
+		s, at, message, fix = Error, spot{line: at.line, column: at.column}, "too many problems; the rest of the file is not reported", ""
+	}
+	f.problems = append(f.problems, Problem{
+		Severity: s, Pos: f.position(at), Field: at.path.String(), Rule: f.rule, Message: message, Fix: fix,
+	})
+}
+
+func (f *fileLoad) fail(at spot, message, fix string) { f.report(Error, at, message, fix) }
+func (f *fileLoad) warn(at spot, message, fix string) { f.report(Warning, at, message, fix) }
+
+func (f *fileLoad) unsupported(at spot, what string) {
+	f.fail(at, what+" is not supported by this version", "")
+}
+
+// ignore notes a field that is left out. Each name is reported once a file.
+func (f *fileLoad) ignore(name string, at spot) {
+	for i := range f.ignored {
+		if f.ignored[i].name == name {
+			f.ignored[i].count++
+			return
+		}
+	}
+	f.ignored = append(f.ignored, ignoredField{name: name, first: at, count: 1})
+}
+
+// finish reports what was gathered over the whole file.
+func (f *fileLoad) finish() {
+	f.rule = ""
+	for _, field := range f.ignored {
+		message := "written by Sentinel's dashboard; ignored"
+		if field.count > 1 {
+			message = fmt.Sprintf("%s (%d times in this file)", message, field.count)
+		}
+		f.warn(field.first, message, "")
+	}
+}
+
+// load reads one file.
+func (f *fileLoad) load(data []byte) {
+	stem, ext := splitName(f.name)
+	start := spot{line: 1, column: 1}
+	parse, most := parseJSON, maxJSONBytes
+	switch ext {
+	case ".json":
+	case ".yaml", ".yml":
+		parse, most = parseYAML, maxYAMLBytes
+	default:
+		f.fail(spot{}, "not a rule file by its name", "end it in .json, .yaml or .yml")
+		return
+	}
+	if len(data) > most {
+		f.fail(spot{}, fmt.Sprintf("is %d bytes long; at most %d are allowed", len(data), most), "split it, in a directory all files count")
+		return
+	}
+	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+		f.fail(start, "is UTF-16", "save it as UTF-8")
+		return
+	}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	if !utf8.Valid(data) {
+		f.fail(invalidUTF8(data), "a byte that is no UTF-8", "save it as UTF-8")
+		return
+	}
+	if len(bytes.TrimSpace(data)) == 0 {
+		f.fail(start, emptyFile("the file is empty"), "write [] to remove all its rules")
+		return
+	}
+	t, syntax := parse(data)
+	if syntax != nil {
+		f.fail(spot{line: syntax.line, column: syntax.column}, syntax.message, syntax.fix)
+		return
+	}
+	for _, d := range t.duplicates {
+		f.fail(spot{line: d.line, column: d.column}, fmt.Sprintf("duplicate key %q; it is at %d:%d already", clip(d.name), d.firstLine, d.firstColumn), "")
+	}
+	if t.root == nil || t.root.kind == nullNode {
+		f.fail(start, emptyFile("the file holds nothing"), "write [] to remove all its rules")
+		return
+	}
+	if k, ok := kindOfStem(stem); ok {
+		f.loadNamed(k, t.root)
+	} else {
+		f.loadBundle(t.root)
+	}
+}
+
+func emptyFile(what string) string { return what + `, which is not taken for "no rules"` }
+
+// invalidUTF8 is the place of the first byte that is no UTF-8.
+func invalidUTF8(data []byte) spot {
+	at := spot{line: 1, column: 1}
+	for len(data) > 0 {
+		r, size := utf8.DecodeRune(data)
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at.column++
+		if r == '\n' {
+			at.line, at.column = at.line+1, 1
+		}
+		data = data[size:]
+	}
+	return at
+}

@@ -1,0 +1,207 @@
+package rule
+
+import (
+	"strings"
+	"testing"
+)
+
+// problems loads one file and returns its problems, one a line.
+func problems(t *testing.T, name, data string, o Options) (Set, string) {
+	t.Helper()
+	set, ps := Load([]File{{Name: name, Data: []byte(data)}}, o)
+	var lines []string
+	for _, p := range ps {
+		lines = append(lines, p.String())
+	}
+	return set, strings.Join(lines, "\n")
+}
+
+func TestFileProblems(t *testing.T) {
+	t.Parallel()
+	const nothing = `, which is not taken for "no rules"; fix: write [] to remove all its rules`
+	tests := []struct{ name, file, data, want string }{
+		{"empty json", "gw-flow-rules.json", "", `gw-flow-rules.json:1:1: error: the file is empty` + nothing},
+		{"blank yaml", "gw-flow-rules.yaml", " \n\n", `gw-flow-rules.yaml:1:1: error: the file is empty` + nothing},
+		{"only a comment", "gw-flow-rules.yaml", "# later\n", `gw-flow-rules.yaml:1:1: error: the file holds nothing` + nothing},
+		{"null json", "gw-flow-rules.json", "null", `gw-flow-rules.json:1:1: error: the file holds nothing` + nothing},
+		{"null yaml", "gw-flow-rules.yaml", "~\n", `gw-flow-rules.yaml:1:1: error: the file holds nothing` + nothing},
+		{"null list in a bundle", "b.yaml", "gatewayFlowRules:\n", `b.yaml:1:1: error: gatewayFlowRules: is null` + nothing},
+		{"bundle without a list", "b.yaml", "domain: shop\n", `b.yaml:1:1: error: holds no list of rules, which is not taken for "no rules"; fix: write gatewayFlowRules: [] to remove all its rules`},
+		{"empty list", "gw-flow-rules.json", "[]", ""},
+		{"empty list in a bundle", "b.json", `{"gatewayFlowRules": []}`, ""},
+		{"byte order mark", "gw-flow-rules.json", "\ufeff[]", ""},
+		{"byte order mark in yaml", "gw-flow-rules.yaml", "\ufeff[]\n", ""},
+
+		{"unknown extension", "gw-flow-rules.toml", "[]", `gw-flow-rules.toml: error: not a rule file by its name; fix: end it in .json, .yaml or .yml`},
+		{"utf-16", "gw-flow-rules.json", "\xff\xfe[\x00]\x00", `gw-flow-rules.json:1:1: error: is UTF-16; fix: save it as UTF-8`},
+		{"latin-1", "gw-flow-rules.json", "[\n \"\xe9\"]", `gw-flow-rules.json:2:3: error: a byte that is no UTF-8; fix: save it as UTF-8`},
+		{"list in a file of no kind", "orders.json", `[{"resource": "a"}]`, `orders.json:1:1: error: is a list, but its name does not say of what; fix: end the file's name in gw-flow-rules or gw-api-definitions, or put the list under a key such as gatewayFlowRules`},
+		{"list that tells its kind", "orders.json", `[{"apiName": "a"}]`, `orders.json:1:1: error: is a list, but its name does not say of what; fix: its first entry looks like an API definition: end the file's name in gw-api-definitions, or put the list under the key apiDefinitions`},
+		{"single rule in a bundle", "orders.yaml", "resource: a\nintervalSec: 1\n", `orders.yaml:1:1: error: looks like a gateway flow rule by itself (it has intervalSec); fix: put it in a list, in a file whose name ends in gw-flow-rules`},
+		{"single rule", "gw-flow-rules.yaml", "resource: a\nintervalSec: 1\n", `gw-flow-rules.yaml:1:1: error: is a mapping, not a list, as the name …gw-flow-rules asks for; fix: put the rule in [ ]`},
+		{"bundle under a kind's name", "gw-flow-rules.yaml", "gatewayFlowRules: []\n", `gw-flow-rules.yaml:1:1: error: is a mapping, not a list, as the name …gw-flow-rules asks for; fix: give the file a name that is no kind of rules, such as rules.yaml, to make it a bundle`},
+		{"a number", "gw-flow-rules.yaml", "5\n", `gw-flow-rules.yaml:1:1: error: is a number, not a list, as the name …gw-flow-rules asks for`},
+		{"a number for a bundle", "b.yaml", "5\n", `b.yaml:1:1: error: is a number, not a bundle`},
+		{"unknown key in a bundle", "b.yaml", "gatewayFlowRule: []\n", "b.yaml:1:1: error: unknown field \"gatewayFlowRule\"; did you mean \"gatewayFlowRules\"?\n" +
+			`b.yaml:1:1: error: holds no list of rules, which is not taken for "no rules"; fix: write gatewayFlowRules: [] to remove all its rules`},
+		{"list of a bundle is none", "b.yaml", "gatewayFlowRules: {}\n", `b.yaml:1:19: error: gatewayFlowRules: is a mapping, not a list`},
+		{"bad param codes", "b.yaml", "paramCodes: url_first\napiDefinitions: []\n", `b.yaml:1:13: error: paramCodes: unknown value "url_first"; did you mean "url-first"?`},
+		{"param codes by number", "b.yaml", "paramCodes: 1\napiDefinitions: []\n", `b.yaml:1:13: error: paramCodes: is 1; there are sentinel, url-first`},
+		{"blank domain", "b.yaml", "domain: ' '\napiDefinitions: []\n", `b.yaml:1:9: error: domain: is blank`},
+
+		{"envoyproxy/ratelimit", "config.yaml", "domain: shop\ndescriptors:\n- key: a\n  rate_limit: {unit: second, requests_per_unit: 1}\n",
+			`config.yaml:1:1: error: looks like an envoyproxy/ratelimit configuration (domain, descriptors), which this version does not support; fix: write gateway flow rules`},
+		{"Sentinel's RLS", "config.yaml", "domain: shop\ndescriptors:\n- resources: [{key: a, value: b}]\n  count: 1\n",
+			`config.yaml:1:1: error: looks like a rule file of Sentinel's Envoy rate limit server (domain, descriptors with resources), which this version does not support; fix: write gateway flow rules`},
+		{"dashboard reply", "gw-flow-rules.json", `{"success": true, "code": 0, "data": []}`, `gw-flow-rules.json:1:1: error: looks like a reply of Sentinel's dashboard; fix: keep only the list under data`},
+		{"ConfigMap", "cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {}\n",
+			`cm.yaml:1:1: error: looks like a Kubernetes manifest; fix: give the rule file itself: of a ConfigMap, what stands under one key of data`},
+		{"Envoy bootstrap", "envoy.yaml", "static_resources: {}\n", `envoy.yaml:1:1: error: looks like an Envoy configuration; fix: give a rule file`},
+
+		{"flow rules", "shop-flow-rules.json", `[]`, `shop-flow-rules.json:1:1: error: flow-rules are not supported by this version`},
+		{"gateway rules in a flow file", "shop-flow-rules.json", `[{"resource": "a", "paramItem": {}}]`,
+			`shop-flow-rules.json:1:1: error: flow-rules are not supported by this version; its first entry looks like a gateway flow rule, which belongs into a file named …gw-flow-rules`},
+		{"param-flow rules", "param-flow-rules.json", `[]`, `param-flow-rules.json:1:1: error: param-flow-rules are not supported by this version`},
+		{"param rules", "a-param-rules.yaml", "[]\n", `a-param-rules.yaml:1:1: error: param-flow-rules are not supported by this version`},
+		{"degrade rules", "degrade-rules.json", `[]`, `degrade-rules.json:1:1: error: degrade-rules are not supported by this version`},
+		{"system rules", "system-rules.json", `[]`, `system-rules.json:1:1: error: system-rules are not supported by this version`},
+		{"authority rules", "authority-rules.json", `[]`, `authority-rules.json:1:1: error: authority-rules are not supported by this version`},
+		{"other kinds in a bundle", "b.yaml", "flowRules: []\nparamFlowRules: []\ndegradeRules: []\nsystemRules: []\nauthorityRules: []\n", strings.Join([]string{
+			`b.yaml:1:12: error: flowRules: flowRules are not supported by this version`,
+			`b.yaml:2:17: error: paramFlowRules: paramFlowRules are not supported by this version`,
+			`b.yaml:3:15: error: degradeRules: degradeRules are not supported by this version`,
+			`b.yaml:4:14: error: systemRules: systemRules are not supported by this version`,
+			`b.yaml:5:17: error: authorityRules: authorityRules are not supported by this version`}, "\n")},
+
+		{"flow rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "limitApp": "default", "strategy": 0}]`,
+			`gw-flow-rules.json:1:2: error: [0]: looks like a flow rule (it has limitApp, strategy), which this version does not support, not a gateway flow rule; fix: remove it`},
+		{"cluster flow rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "clusterMode": true}]`,
+			`gw-flow-rules.json:1:2: error: [0]: looks like a flow rule (it has clusterMode), which this version does not support, not a gateway flow rule; fix: remove it`},
+		{"authority rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "limitApp": "x,y", "strategy": 0}]`,
+			`gw-flow-rules.json:1:2: error: [0]: looks like an authority rule (it has limitApp, strategy), which this version does not support, not a gateway flow rule; fix: remove it`},
+		{"degrade rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "timeWindow": 3}]`,
+			`gw-flow-rules.json:1:2: error: [0]: looks like a degrade rule (it has timeWindow), which this version does not support, not a gateway flow rule; fix: remove it`},
+		{"API definition in a gateway file", "gw-flow-rules.json", `[{"apiName": "a"}]`,
+			`gw-flow-rules.json:1:2: error: [0]: looks like an API definition (it has apiName), not a gateway flow rule; fix: move it to a file named …gw-api-definitions`},
+		{"gateway rule among definitions", "gw-api-definitions.json", `[{"resource": "a", "intervalSec": 1}]`,
+			`gw-api-definitions.json:1:2: error: [0]: looks like a gateway flow rule (it has intervalSec), not an API definition; fix: move it to a file named …gw-flow-rules`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if _, got := problems(t, tt.file, tt.data, Options{}); got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestKindByStem(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		stem string
+		want kind
+		ok   bool
+	}{
+		{"gw-flow-rules", kindGatewayFlow, true},
+		{"shop-gw-flow-rules", kindGatewayFlow, true},
+		{"SHOP-GW-FLOW-RULES", kindGatewayFlow, true},
+		{"gateway-flow-rules", kindGatewayFlow, true},
+		{"shop-flow-rules", kindFlow, true},
+		{"shop-param-flow-rules", kindParamFlow, true},
+		{"param-rules", kindParamFlow, true},
+		{"gw-api-definitions", kindAPIDefinition, true},
+		{"gw-api-group-rules", kindAPIDefinition, true},
+		{"gateway-api-definitions", kindAPIDefinition, true},
+		{"authority-rules", kindAuthority, true},
+		{"gw-flow-rules-old", 0, false},
+		{"rules", 0, false},
+	}
+	for _, tt := range tests {
+		if got, ok := kindOfStem(tt.stem); got != tt.want || ok != tt.ok {
+			t.Errorf("kindOfStem(%q) = %d, %v, want %d, %v", tt.stem, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestEveryProblemOfEveryFile(t *testing.T) {
+	t.Parallel()
+	_, ps := Load([]File{
+		{"rules/z.json", []byte(`{"gatewayFlowRules": [{"resource": "a", "count": -1}, {"resource": "b", "count": "x"}]}`)},
+		{"rules/a.json", []byte(`[`)},
+		{"rules/m-gw-flow-rules.yaml", []byte("- resource: c\n  count: 1\n  grad: 1\n")},
+	}, Options{})
+	want := []string{
+		`rules/a.json:1:2: error: the file ends in the middle of a JSON value`,
+		`rules/m-gw-flow-rules.yaml:3:3: error: [0]: unknown field "grad"; did you mean "grade"?`,
+		`rules/z.json:1:50: error: gatewayFlowRules[0].count: -1 is negative; fix: write 0 to block everything`,
+		`rules/z.json:1:82: error: gatewayFlowRules[1].count: is a string, not a number`,
+	}
+	if len(ps) != len(want) {
+		t.Fatalf("got %d problems, want %d: %v", len(ps), len(want), ps)
+	}
+	for i := range want {
+		if got := ps[i].String(); got != want[i] {
+			t.Errorf("problem %d:\ngot  %s\nwant %s", i, got, want[i])
+		}
+	}
+	if got := ps[2].Rule; got != "a" {
+		t.Errorf("the problem's rule is %q, want a", got)
+	}
+	if got, want := ps.Err().Error(), strings.Join(want, "\n"); got != want {
+		t.Errorf("Err is\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestNoFiles(t *testing.T) {
+	t.Parallel()
+	if _, ps := Load(nil, Options{}); ps.Err() == nil || ps.Err().Error() != "error: no rule files" {
+		t.Errorf("Load(nil) reports %v", ps.Err())
+	}
+}
+
+func TestSameFileTwice(t *testing.T) {
+	t.Parallel()
+	_, ps := Load([]File{{"gw-flow-rules.json", []byte("[]")}, {"gw-flow-rules.json", []byte("[]")}}, Options{})
+	if ps.Err() == nil || ps.Err().Error() != "gw-flow-rules.json: error: the same file twice" {
+		t.Errorf("Load reports %v", ps.Err())
+	}
+}
+
+func TestProblemsAreBounded(t *testing.T) {
+	t.Parallel()
+	_, ps := Load([]File{{"gw-flow-rules.json", []byte("[" + strings.TrimSuffix(strings.Repeat("1,", 5000), ",") + "]")}}, Options{})
+	if len(ps) != maxFileProblems {
+		t.Errorf("%d problems are kept, want %d", len(ps), maxFileProblems)
+	}
+	if last := ps[len(ps)-1].Message; last != "too many problems; the rest of the file is not reported" {
+		t.Errorf("the last says %q", last)
+	}
+	text := ps.Err().Error()
+	if lines := strings.Count(text, "\n") + 1; lines != maxErrLines+1 || !strings.HasSuffix(text, "and 980 more errors") {
+		t.Errorf("Err has %d lines and ends in %q", lines, text[strings.LastIndexByte(text, '\n')+1:])
+	}
+}
+
+func TestRevision(t *testing.T) {
+	t.Parallel()
+	a, b := File{"a.json", []byte("1")}, File{"b.json", []byte("2")}
+	if Revision([]File{a, b}) != Revision([]File{b, a}) {
+		t.Error("the revision depends on the order of files")
+	}
+	if got := Revision([]File{a, b}); len(got) != 12 {
+		t.Errorf("Revision = %q, want 12 digits", got)
+	}
+	for _, other := range [][]File{
+		{a}, {a, {"b.json", []byte("3")}}, {a, {"c.json", []byte("2")}},
+		{{"a.json", []byte("1b.json2")}}, {{"a.json1", nil}, b},
+	} {
+		if Revision(other) == Revision([]File{a, b}) {
+			t.Errorf("%v has the same revision", other)
+		}
+	}
+	set, ps := Load([]File{{"gw-flow-rules.json", []byte("[]")}}, Options{})
+	if want := Revision([]File{{"gw-flow-rules.json", []byte("[]")}}); ps.Err() != nil || set.Revision != want {
+		t.Errorf("the set's revision is %q, want %q", set.Revision, want)
+	}
+}

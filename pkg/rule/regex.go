@@ -1,0 +1,78 @@
+package rule
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+)
+
+// checkRegex reports an expression that does not compile, and one that looks like a glob.
+func (f *fileLoad) checkRegex(at spot, expr string) {
+	if reason := regexProblem(expr); reason != "" {
+		f.fail(at, fmt.Sprintf("%q is no regular expression: %s", clip(expr), reason), regexFix(expr))
+		return
+	}
+	if star := globStar(expr); star > 0 {
+		f.warn(at, fmt.Sprintf("%q looks like a glob: as a regular expression, * repeats the %q before it", clip(expr), expr[star-1:star]),
+			"write .* for any characters")
+	}
+}
+
+// regexProblem says why expr does not compile; empty if it does.
+func regexProblem(expr string) string {
+	_, err := regexp.Compile(expr)
+	if err == nil {
+		// It will be matched against whole inputs: what compiles alone could still reach out of
+		// the group around it, as an unclosed \Q does.
+		if _, err = regexp.Compile(`\A(?:` + expr + `)\z`); err != nil {
+			return `\Q without \E`
+		}
+		return ""
+	}
+	var at *syntax.Error
+	if errors.As(err, &at) {
+		return at.Code.String() + ": " + clip(at.Expr)
+	}
+	return err.Error()
+}
+
+// javaOnly is what Java's regular expressions have and RE2 does not.
+var javaOnly = []struct{ text, name string }{
+	{"(?=", "lookahead"}, {"(?!", "lookahead"}, {"(?<=", "lookbehind"}, {"(?<!", "lookbehind"}, {"(?>", "atomic groups"},
+	{"*+", "possessive repetition"}, {"++", "possessive repetition"}, {"?+", "possessive repetition"}, {"}+", "possessive repetition"},
+	{`\k<`, "backreferences"},
+}
+
+// regexFix says what to do about an expression that does not compile.
+func regexFix(expr string) string {
+	for _, j := range javaOnly {
+		if strings.Contains(expr, j.text) {
+			return "expressions are RE2, which has no " + j.name + "; write it without"
+		}
+	}
+	for i := 0; i+1 < len(expr); i++ {
+		if expr[i] != '\\' {
+			continue
+		}
+		if expr[i+1] >= '1' && expr[i+1] <= '9' {
+			return "expressions are RE2, which has no backreferences; write it without"
+		}
+		i++ // an escaped backslash does not escape
+	}
+	if strings.HasPrefix(expr, "*") || strings.Contains(expr, "**") {
+		return "it looks like a glob: write .* for any characters"
+	}
+	return "expressions are RE2: no lookahead, lookbehind, backreferences or possessive repetition"
+}
+
+// globStar returns the place of a star that was most likely meant as a wildcard: one behind a letter,
+// digit, slash or dash, in an expression that uses nothing else that regular expressions have. 0: none.
+func globStar(expr string) int {
+	if strings.ContainsAny(expr, `.[](){}|+^$\?`) {
+		return 0
+	}
+	i := strings.IndexByte(expr, '*')
+	return max(i, 0)
+}

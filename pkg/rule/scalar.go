@@ -1,0 +1,74 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+)
+
+// text reads a string of at most maxBytes.
+func (f *fileLoad) text(at spot, n *node, maxBytes int64, into *located[string]) {
+	into.invalid(at)
+	switch {
+	case n.kind == numberNode || n.kind == boolNode:
+		f.fail(at, fmt.Sprintf("is %s, not a string", n.kind), fmt.Sprintf("write %q", clip(n.text)))
+	case n.kind != stringNode:
+		f.fail(at, fmt.Sprintf("is %s, not a string", n.kind), "")
+	case int64(len(n.text)) > maxBytes:
+		f.fail(at, fmt.Sprintf("is %d bytes long; at most %d are allowed", len(n.text), maxBytes), "")
+	default:
+		into.set(at, n.text)
+	}
+}
+
+// integer reads a whole number within bounds.
+func (f *fileLoad) integer(at spot, n *node, minimum, maximum int64, into *located[int64]) {
+	into.invalid(at)
+	if !f.isNumber(at, n) {
+		return
+	}
+	v, reason := parseInteger(n.text)
+	switch {
+	case reason != "":
+		f.fail(at, fmt.Sprintf("%s %s", clip(n.text), reason), "")
+	case v < minimum || v > maximum:
+		f.fail(at, fmt.Sprintf("is %d; it must be from %d to %d", v, minimum, maximum), "")
+	default:
+		into.set(at, v)
+	}
+}
+
+// isNumber reports a value that is no number, and how to write the one that was meant.
+func (f *fileLoad) isNumber(at spot, n *node) bool {
+	if n.kind == numberNode {
+		return true
+	}
+	fix := ""
+	if n.kind == stringNode && isNumber(strings.TrimSpace(n.text)) {
+		fix = "write " + clip(strings.TrimSpace(n.text)) + " without quotes"
+	}
+	f.fail(at, fmt.Sprintf("is %s, not a number", n.kind), fix)
+	return false
+}
+
+func (f *fileLoad) boolean(at spot, n *node, into *located[bool]) {
+	into.invalid(at)
+	if n.kind != boolNode {
+		f.fail(at, fmt.Sprintf("is %s, not a boolean", n.kind), "write true or false")
+		return
+	}
+	into.set(at, n.text == "true")
+}
+
+// choice reads a value of an enumeration.
+func (f *fileLoad) choice(at spot, n *node, e *enumeration, into *located[int64]) {
+	into.invalid(at)
+	m, reason := e.find(n)
+	switch {
+	case reason != "":
+		f.fail(at, reason, "")
+	case m.refused != "":
+		f.unsupported(at, m.refused)
+	default:
+		into.set(at, m.number)
+	}
+}

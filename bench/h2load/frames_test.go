@@ -231,7 +231,7 @@ func TestReceiveWindow(t *testing.T) {
 	for range calls {
 		id, _ := p.request()
 		p.do(p.headers(id, false, ":status", "200"))
-		// A field 15 of 15 995 - 3 bytes after the overall code.
+		// After the overall code a field 15 of 15 990 bytes.
 		m := append([]byte{0, 0, 0, 0x3e, 0x7b, 8, 1, 0x7a, 0xf6, 0x7c}, long[:15990]...)
 		m[3], m[4] = byte((len(m)-5)>>8), byte(len(m)-5)
 		p.do(p.fr.WriteDataPadded(id, false, m, make([]byte, 100)), p.headers(id, true, "grpc-status", "0"))

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		values []float64
+		want   string
+	}{
+		{nil, "-"},
+		{[]float64{3}, "3.0 (3.0-3.0)"},
+		{[]float64{9, 1, 2}, "2.0 (1.0-9.0)"},
+		{[]float64{4, 1, 2, 9}, "3.0 (1.0-9.0)"},
+	}
+	for _, tt := range tests {
+		if got := spread("%.1f", tt.values); got != tt.want {
+			t.Errorf("spread of %v: %s, want %s", tt.values, got, tt.want)
+		}
+	}
+}
+
+// TestRatiosPairRounds has a machine that becomes ten times slower in the second round: the ratio
+// within each round does not see it, a ratio of medians would.
+func TestRatiosPairRounds(t *testing.T) {
+	t.Parallel()
+	runs := [2][]sample{{{cpu: 8}, {cpu: 90}, {cpu: 8}}, {{cpu: 10}, {cpu: 100}, {cpu: 80}}}
+	var out bytes.Buffer
+	printRatios(&out, [2]subject{{name: "a"}, {name: "b"}}, allRows[:1], [][2][]sample{runs})
+	if want := "| m1 | 0.80 (0.10-0.90) |"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+	if want := "| 3 of 3 |"; !strings.Contains(out.String(), want) {
+		t.Errorf("no %q in\n%s", want, out.String())
+	}
+}
+
+func TestSelectRows(t *testing.T) {
+	t.Parallel()
+	rows, err := selectRows("r5k,m1")
+	if err != nil || len(rows) != 2 || rows[0].name != "r5k" || rows[1].name != "m1" {
+		t.Errorf("%v, %v", rows, err)
+	}
+	if _, err := selectRows("m1,m2"); err == nil {
+		t.Error("no error for an unknown load")
+	}
+}
+
+// TestProcessCPU holds our own processor time between two readings of another source.
+func TestProcessCPU(t *testing.T) {
+	used := func() time.Duration {
+		var u unix.Rusage
+		if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	before := used()
+	got, err := processCPU(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const grain = time.Millisecond // getrusage is not exact to the nanosecond
+	if after := used(); got < before-grain || got > after+grain {
+		t.Errorf("%v is not between %v and %v", got, before, after)
+	}
+}
+
+func TestRulesAreValid(t *testing.T) {
+	t.Parallel()
+	for _, interval := range []int{1, 3600} {
+		dir := filepath.Join(t.TempDir(), "rules")
+		if err := writeRules(dir, interval, 10); err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(dir, "gw-flow-rules.json")
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, problems := rule.Load([]rule.File{{Name: name, Data: data}}, rule.Options{})
+		if err := problems.Err(); err != nil {
+			t.Fatal(err)
+		}
+		if len(set.GatewayFlow) != 12 || set.GatewayFlow[1].Param == nil {
+			t.Errorf("%+v", set.GatewayFlow)
+		}
+	}
+}
+
+// TestCompareWithItself runs everything once on two plain servers.
+func TestCompareWithItself(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("needs a core for the server and one for the client")
+	}
+	floor := filepath.Join(t.TempDir(), "floor")
+	if err := goBuild(t.Context(), "../..", floor, "./floor"); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	o := options{rounds: 2, duration: 10 * time.Millisecond, keys: 100, rows: "m1,c4m16,r5k", daemon: floor, base: floor}
+	if err := run(t.Context(), o, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n| c4m16: 4 x 16 | floor | ", "\n| r5k | ", "\n| start to first answer, ms | ", " of 2 |"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"debug/buildinfo"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// subject is a server that is measured.
+type subject struct {
+	name   string
+	binary string
+	daemon bool // takes the daemon's flags and reads rules; else it is the plain server
+	build  string
+	grpc   string // version of grpc-go in it
+}
+
+func (s subject) args(socket, rules string) []string {
+	if s.daemon {
+		return []string{"serve", "--rules", rules, "--listen", "unix:" + socket, "--status", "off", "--log-level", "warn"}
+	}
+	return []string{"-socket", socket}
+}
+
+// build returns the two subjects, the one under test first. They must stand on the same grpc-go:
+// its versions differ by more than what is measured here.
+func build(ctx context.Context, dir string, o options) ([2]subject, error) {
+	test := subject{name: filepath.Base(o.daemon), binary: o.daemon}
+	base := subject{name: filepath.Base(o.base), binary: o.base}
+	if test.binary == "" {
+		test = subject{name: "sidecard", binary: filepath.Join(dir, "sidecard")}
+		if err := goBuild(ctx, o.root, test.binary, "./cmd/sidecard"); err != nil {
+			return [2]subject{}, err
+		}
+	}
+	if base.binary == "" {
+		base = subject{name: "plain grpc-go", binary: filepath.Join(dir, "floor")}
+		if err := goBuild(ctx, filepath.Join(o.root, "bench"), base.binary, "./floor"); err != nil {
+			return [2]subject{}, err
+		}
+	}
+	for _, s := range []*subject{&test, &base} {
+		if err := s.readBuild(); err != nil {
+			return [2]subject{}, err
+		}
+	}
+	if test.grpc != base.grpc {
+		return [2]subject{}, fmt.Errorf("grpc-go is %s in %s and %s in %s", test.grpc, test.name, base.grpc, base.name)
+	}
+	return [2]subject{test, base}, nil
+}
+
+func goBuild(ctx context.Context, module, binary, pkg string) error {
+	binary, err := filepath.Abs(binary)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", module, "-o", binary, pkg)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building %s: %w\n%s", pkg, err, out)
+	}
+	return nil
+}
+
+func (s *subject) readBuild() error {
+	info, err := buildinfo.ReadFile(s.binary)
+	if err != nil {
+		return err
+	}
+	s.daemon = strings.HasSuffix(info.Path, "/cmd/sidecard")
+	s.build = info.GoVersion
+	for _, b := range info.Settings {
+		switch {
+		case b.Key == "vcs.revision":
+			s.build += ", commit " + b.Value[:min(12, len(b.Value))]
+		case b.Key == "vcs.modified" && b.Value == "true":
+			s.build += " with changes"
+		}
+	}
+	for _, d := range info.Deps {
+		if d.Path == "google.golang.org/grpc" {
+			s.grpc = d.Version
+			return nil
+		}
+	}
+	return fmt.Errorf("%s: not built with grpc-go", s.binary)
+}
+
+// A rule as it stands in a gw-flow-rules file.
+type gatewayRule struct {
+	Resource    string     `json:"resource"`
+	Count       int        `json:"count"`
+	IntervalSec int        `json:"intervalSec"`
+	ParamItem   *paramItem `json:"paramItem,omitempty"`
+}
+
+type paramItem struct {
+	ParseStrategy string `json:"parseStrategy"`
+	FieldName     string `json:"fieldName"`
+}
+
+const (
+	domain = "shop"
+	route  = "orders"
+)
+
+// writeRules makes a rules directory: one rule for the route and one for each of its users, both
+// far above any load, and as many rules for other routes as asked for.
+func writeRules(dir string, userInterval, others int) error {
+	rules := []gatewayRule{
+		{Resource: route, Count: 1_000_000_000, IntervalSec: 1},
+		{Resource: route, Count: 10_000_000, IntervalSec: userInterval, ParamItem: &paramItem{"header", "x-user-id"}},
+	}
+	for i := range others {
+		rules = append(rules, gatewayRule{Resource: fmt.Sprintf("other-%04d", i), Count: 100, IntervalSec: 1})
+	}
+	b, err := json.MarshalIndent(rules, "", " ")
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "gw-flow-rules.json"), b, 0o644))
+}

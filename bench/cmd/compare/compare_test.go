@@ -111,7 +111,7 @@ func TestCompareWithItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	o := options{rounds: 2, duration: 10 * time.Millisecond, keys: 100, rows: "m1,c4m16,r5k", daemon: floor, base: floor}
+	o := options{rounds: 2, duration: 10 * time.Millisecond, keys: 100, rows: "m1,c4m16,r5k", sidecard: floor, base: floor}
 	if err := run(t.Context(), o, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Command compare measures the sidecard daemon beside the plain gRPC server of ../floor: both
 // answer the same calls over Unix sockets, turn by turn, on a core of their own, while the load
-// client runs on another. It prints Markdown. With -daemon and -base it compares any two builds.
+// client runs on another. It prints Markdown. With -sidecard and -base it compares any two builds.
 package main
 
 import (
@@ -20,14 +20,14 @@ import (
 
 // options are the command line.
 type options struct {
-	rounds       int
-	duration     time.Duration
-	warmup       time.Duration
-	keys         int
-	rows         string
-	root         string
-	daemon, base string
-	fill         int
+	rounds         int
+	duration       time.Duration
+	warmup         time.Duration
+	keys           int
+	rows           string
+	root           string
+	sidecard, base string
+	fill           int
 }
 
 func main() {
@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&o.keys, "keys", 10_000, "distinct paths, users and addresses")
 	flag.StringVar(&o.rows, "rows", "m1,m32,c4m16,r5k", "loads to measure, separated by commas")
 	flag.StringVar(&o.root, "root", "..", "the repository")
-	flag.StringVar(&o.daemon, "daemon", "", "`binary` to measure, a daemon or a plain server; if not given, the daemon of -root")
+	flag.StringVar(&o.sidecard, "sidecard", "", "`binary` to measure, a daemon or a plain server; if not given, the daemon of -root")
 	flag.StringVar(&o.base, "base", "", "`binary` to compare with, of either kind; if not given, the plain server")
 	flag.IntVar(&o.fill, "fill", 0, "also measure the memory of that many live keys in one rule (1000000 takes half a minute)")
 	flag.Parse()

@@ -31,7 +31,7 @@ func (s subject) args(socket, rules string) []string {
 // build returns the two subjects, the one under test first. They must stand on the same grpc-go:
 // its versions differ by more than what is measured here.
 func build(ctx context.Context, dir string, o options) ([2]subject, error) {
-	test := subject{name: filepath.Base(o.daemon), binary: o.daemon}
+	test := subject{name: filepath.Base(o.sidecard), binary: o.sidecard}
 	base := subject{name: filepath.Base(o.base), binary: o.base}
 	if test.binary == "" {
 		test = subject{name: "sidecard", binary: filepath.Join(dir, "sidecard")}

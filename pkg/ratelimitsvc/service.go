@@ -1,0 +1,117 @@
+// Package ratelimitsvc answers Envoy's rate limit service (envoy.service.ratelimit.v3) from an
+// engine: it decodes the request, turns descriptors into attributes, lets the engine decide, and
+// encodes the answer. It has its own codec for the two messages. It knows neither where rules come
+// from nor how they are evaluated, and what a client of Envoy can influence never makes it return a
+// gRPC error, because Envoy would then let the request pass.
+package ratelimitsvc
+
+import (
+	"context"
+	"sync"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/sidecard/sidecard/pkg/engine"
+)
+
+// Config is what the service works with.
+type Config struct {
+	Engine   *engine.Engine // required
+	Now      func() int64   // the time in Unix nanoseconds, which must not step; required; called once a call
+	Log      zerolog.Logger
+	Counters *Counters                    // nil: nobody reads them
+	Mapping  map[string]map[string]string // per domain: descriptor key to the attribute that it means; not changed after Register
+}
+
+const (
+	serviceName = "envoy.service.ratelimit.v3.RateLimitService"
+	methodName  = "ShouldRateLimit"
+)
+
+// Register adds the rate limit service to s, which must have been made with
+// grpc.ForceServerCodecV2(Codec()): without it every call fails. Until the engine has rules every
+// call is answered with UNAVAILABLE, so that Envoy's failure mode decides.
+func Register(s *grpc.Server, cfg Config) {
+	if cfg.Counters == nil {
+		cfg.Counters = new(Counters)
+	}
+	svc := &service{cfg: cfg}
+	svc.calls.New = func() any { return new(call) }
+	s.RegisterService(&grpc.ServiceDesc{
+		ServiceName: serviceName,
+		HandlerType: (*any)(nil),
+		Methods:     []grpc.MethodDesc{{MethodName: methodName, Handler: handle}},
+		Metadata:    "envoy/service/ratelimit/v3/rls.proto",
+	}, svc)
+}
+
+type service struct {
+	cfg       Config
+	calls     sync.Pool // of *call
+	unmatched sampler
+	invalid   sampler
+}
+
+// handle is the grpc.MethodHandler of ShouldRateLimit.
+func handle(srv any, ctx context.Context, receive func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
+	s := srv.(*service)
+	c := s.calls.Get().(*call)
+	defer func() {
+		c.reset()
+		s.calls.Put(c)
+	}()
+	if err := receive(c); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return s.shouldRateLimit(ctx, c)
+	}
+	info := &grpc.UnaryServerInfo{Server: srv, FullMethod: "/" + serviceName + "/" + methodName}
+	return interceptor(ctx, c, info, func(ctx context.Context, _ any) (any, error) {
+		return s.shouldRateLimit(ctx, c)
+	})
+}
+
+// shouldRateLimit answers a call whose raw bytes have been received. The answer is a *response.
+func (s *service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
+	if !s.cfg.Engine.Ready() {
+		return nil, status.Error(codes.Unavailable, "no rules have been loaded yet")
+	}
+	now := s.cfg.Now()
+	if err := c.req.decode(c.raw.ReadOnlyData()); err != nil {
+		s.cfg.Counters.Invalid.Add(1)
+		s.logInvalid(now, err)
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	if n := c.collect(s.cfg.Mapping[c.req.domain]); n > 0 {
+		s.cfg.Counters.OverridesIgnored.Add(n)
+	}
+	s.cfg.Engine.Decide(now, &c.engine)
+	if err := ctx.Err(); err != nil {
+		// Envoy has given up and does with the request what its failure mode says.
+		s.cfg.Engine.Cancel(now, &c.engine)
+		s.cfg.Counters.Cancelled.Add(1)
+		return nil, status.FromContextError(err).Err()
+	}
+	s.countUnmatched(now, c)
+	out := newResponse()
+	*out = appendResponse(*out, &c.engine, c.items)
+	return out, nil
+}
+
+// countUnmatched counts the descriptors that no rule applied to.
+func (s *service) countUnmatched(now int64, c *call) {
+	var n int64
+	for i := range c.engine.Verdicts {
+		if !c.engine.Verdicts[i].Matched {
+			n++
+		}
+	}
+	if n > 0 {
+		s.cfg.Counters.addUnmatched(c.req.domain, n)
+		s.logUnmatched(now, c)
+	}
+}

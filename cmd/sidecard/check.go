@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sidecard/sidecard/pkg/rule"
+	"github.com/sidecard/sidecard/pkg/ruleswatch"
+)
+
+// shown bounds how many problems check prints as text.
+const shown = 50
+
+func checkCommand(p process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check PATH...",
+		Short: "Check rule files; exit 0 when the daemon would take them, else 1",
+		Long: `Check rule files, or directories of them, with the loader of the daemon. Every error and
+warning is printed with its file, line and column. Warnings do not fail the check.`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	codes, _ := lookupSetting("paramCodes")
+	addFlag(cmd, codes, defaults().ParamCodes.String())
+	rules := cmd.Flags().Bool("print", false, "show the rules as the daemon would apply them")
+	output := cmd.Flags().StringP("output", "o", "text", "`form` of the output: text or json")
+	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		c := defaults()
+		if err := overlay(p, cmd.Flags(), codes, &c); err != nil {
+			return usageError{err}
+		}
+		if *output != "text" && *output != "json" {
+			return usageError{fmt.Errorf("--output: %q is neither text nor json", *output)}
+		}
+		report := checkPaths(paths, c.ruleOptions())
+		write := report.writeText
+		if *output == "json" {
+			write = report.writeJSON
+		}
+		if err := write(p.stdout, *rules); err != nil {
+			return err
+		}
+		if report.errors() > 0 {
+			return errReported
+		}
+		return nil
+	}
+	return cmd
+}
+
+// checkPaths reads and validates what the daemon would with those paths.
+func checkPaths(paths []string, o rule.Options) checkReport {
+	var r checkReport
+	var files []rule.File
+	var unread []error
+	for _, path := range paths {
+		d := ruleswatch.Read(path)
+		files = append(files, d.Files...)
+		unread = append(unread, each(d.Err)...)
+	}
+	r.files = len(files)
+	if len(files) > 0 {
+		r.set, r.problems = rule.Load(files, o)
+	}
+	for _, err := range unread {
+		if !r.mentions(err) {
+			r.problems = append(r.problems, rule.Problem{Message: err.Error()})
+		}
+	}
+	return r
+}
+
+// each takes joined errors apart.
+func each(err error) []error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return joined.Unwrap()
+	}
+	if err == nil {
+		return nil
+	}
+	return []error{err}
+}
+
+// mentions says whether the file that err begins with has an error already: an empty file is one
+// for the reader and, with its position, for the loader.
+func (r checkReport) mentions(err error) bool {
+	for _, p := range r.problems.Errors() {
+		if p.Pos.File != "" && strings.HasPrefix(err.Error(), p.Pos.File+": ") {
+			return true
+		}
+	}
+	return false
+}

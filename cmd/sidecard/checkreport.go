@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+// checkReport is what check found.
+type checkReport struct {
+	files    int
+	problems rule.Problems
+	set      rule.Set // valid if there are no errors
+}
+
+func (r checkReport) errors() int   { return len(r.problems.Errors()) }
+func (r checkReport) warnings() int { return len(r.problems.Warnings()) }
+
+// writeText prints a line for each problem, as compilers do, and a summary.
+func (r checkReport) writeText(w io.Writer, rules bool) error {
+	problems := r.problems
+	if len(problems) > shown { // the errors must not be what is cut off
+		problems = append(r.problems.Errors(), r.problems.Warnings()...)[:shown]
+	}
+	for _, p := range problems {
+		fmt.Fprintln(w, p)
+	}
+	if rest := len(r.problems) - len(problems); rest > 0 {
+		fmt.Fprintf(w, "... and %d more; -o json shows all\n", rest)
+	}
+	if rules && r.errors() == 0 {
+		view, err := viewRules(r.set)
+		if err != nil {
+			return err
+		}
+		if err := view.write(w); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintln(w, r.summary())
+	return err
+}
+
+func (r checkReport) summary() string {
+	found := fmt.Sprintf("%s, %s", counted(r.errors(), "error"), counted(r.warnings(), "warning"))
+	if r.errors() > 0 {
+		return fmt.Sprintf("%s: %s", counted(r.files, "file"), found)
+	}
+	return fmt.Sprintf("%s: %s; %s, %s, revision %s", counted(r.files, "file"), found,
+		counted(len(r.set.GatewayFlow), "rule"), counted(len(r.set.APIs), "API group"), r.set.Revision)
+}
+
+func counted(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// problemView is a problem in the JSON form of the report.
+type problemView struct {
+	Severity string `json:"severity"`
+	File     string `json:"file,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Column   int    `json:"column,omitempty"`
+	Field    string `json:"field,omitempty"`
+	Rule     string `json:"rule,omitempty"`
+	Message  string `json:"message"`
+	Fix      string `json:"fix,omitempty"`
+}
+
+// writeJSON prints the whole report as one JSON document, no problem left out.
+func (r checkReport) writeJSON(w io.Writer, rules bool) error {
+	out := struct {
+		OK       bool          `json:"ok"`
+		Files    int           `json:"files"`
+		Errors   int           `json:"errors"`
+		Warnings int           `json:"warnings"`
+		Revision string        `json:"revision,omitempty"`
+		Problems []problemView `json:"problems"`
+		*rulesView
+	}{
+		OK: r.errors() == 0, Files: r.files, Errors: r.errors(), Warnings: r.warnings(),
+		Problems: make([]problemView, len(r.problems)),
+	}
+	for i, p := range r.problems {
+		out.Problems[i] = problemView{p.Severity.String(), p.Pos.File, p.Pos.Line, p.Pos.Column, p.Field, p.Rule, p.Message, p.Fix}
+	}
+	if out.OK {
+		out.Revision = r.set.Revision
+	}
+	if rules && out.OK {
+		view, err := viewRules(r.set)
+		if err != nil {
+			return err
+		}
+		out.rulesView = &view
+	}
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(out)
+}

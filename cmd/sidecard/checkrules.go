@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+// ruleView is a rule as check --print shows it.
+type ruleView struct {
+	ID          string `json:"id"`
+	Domain      string `json:"domain,omitempty"`
+	Resource    string `json:"resource"`
+	Mode        string `json:"mode"`
+	Count       string `json:"count"`           // as written
+	Limit       *int64 `json:"limit,omitempty"` // per interval; nil: unlimited
+	IntervalSec int64  `json:"intervalSec"`
+	Window      string `json:"window"`
+	SampleCount int    `json:"sampleCount"`
+	Bound       *int64 `json:"bound,omitempty"` // most that any real interval admits; nil: unlimited
+	Param       string `json:"param,omitempty"`
+	OnMissing   string `json:"onMissing,omitempty"`
+	MaxKeys     int    `json:"maxKeys,omitempty"`
+	FullBytes   int64  `json:"fullBytes,omitempty"` // memory of the key table at its full size
+	Shadow      bool   `json:"shadow,omitempty"`
+}
+
+// rulesView is a rule set as check --print shows it.
+type rulesView struct {
+	Rules   []ruleView `json:"rules"`
+	Regexps int        `json:"regexItems"` // expressions over paths that are tried one by one
+}
+
+// viewRules compiles the set as the daemon would, which also tells what its tables will take.
+func viewRules(set rule.Set) (rulesView, error) {
+	e := engine.New(engine.Options{})
+	if _, err := e.Apply(0, set); err != nil {
+		return rulesView{}, err
+	}
+	type name struct{ domain, id string }
+	bytes := make(map[name]int64)
+	for _, s := range e.Rules() {
+		bytes[name{s.Rule.Domain, s.Rule.ID}] = s.Keys.MaxBytes
+	}
+	view := rulesView{Rules: make([]ruleView, len(set.GatewayFlow)), Regexps: e.Regexps()}
+	for i, r := range set.GatewayFlow {
+		view.Rules[i] = viewRule(r)
+		view.Rules[i].FullBytes = bytes[name{r.Domain, r.ID}]
+	}
+	return view, nil
+}
+
+func viewRule(r rule.GatewayFlowRule) ruleView {
+	v := ruleView{
+		ID: r.ID, Domain: r.Domain, Resource: r.Resource, Mode: modeName(r.Mode),
+		Count: r.Count, IntervalSec: int64(r.Interval / time.Second),
+		Window: windowName(r.Window), SampleCount: r.SampleCount, Shadow: r.Shadow,
+	}
+	if !r.Unlimited {
+		limit, bound := r.Limit, r.Limit
+		if r.Window == rule.WindowAligned {
+			bound *= 2
+		}
+		v.Limit, v.Bound = &limit, &bound
+	}
+	if r.Param != nil {
+		v.Param, v.OnMissing, v.MaxKeys = describeParam(r.Param), onMissingName(r.OnMissing), r.MaxKeys
+	}
+	return v
+}
+
+func describeParam(p *rule.ParamItem) string {
+	s := sourceName(p.Source)
+	if p.FieldName != "" {
+		s += " " + p.FieldName
+	}
+	if p.Pattern != "" {
+		s += fmt.Sprintf(" %s %q", matchName(p.Match), p.Pattern)
+	}
+	return s
+}
+
+// write prints the rules as a table and, below it, what concerns them all.
+func (v rulesView) write(w io.Writer) error {
+	domains, sum := false, int64(0)
+	for _, r := range v.Rules {
+		domains = domains || r.Domain != ""
+		sum += r.FullBytes
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	row := func(domain string, cells ...string) {
+		if domains {
+			cells = append([]string{domain}, cells...)
+		}
+		fmt.Fprintln(t, strings.Join(cells, "\t"))
+	}
+	row("DOMAIN", "RULE", "RESOURCE", "MODE", "LIMIT", "WINDOW", "AT MOST", "PARAM", "FULL TABLE")
+	for _, r := range v.Rules {
+		limit, bound, param, size := "unlimited", "-", "-", "-"
+		if r.Limit != nil {
+			limit = fmt.Sprintf("%d per %ds", *r.Limit, r.IntervalSec)
+			bound = fmt.Sprintf("%d in any %ds", *r.Bound, r.IntervalSec)
+		}
+		if r.Shadow {
+			limit += ", shadow"
+		}
+		if r.Param != "" {
+			param, size = r.Param, bytesText(r.FullBytes)
+		}
+		domain := r.Domain
+		if domain == "" {
+			domain = "-"
+		}
+		row(domain, r.ID, r.Resource, r.Mode, limit, fmt.Sprintf("%s, %d slots", r.Window, r.SampleCount), bound, param, size)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "All tables at full size: %s. Path expressions tried one by one: %d.\n", bytesText(sum), v.Regexps)
+	return err
+}
+
+// bytesText formats a size in the unit that leaves one to four digits.
+func bytesText(n int64) string {
+	switch {
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d B", n)
+}

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// command is one run of the program with an environment of its own.
+type command struct {
+	t    *testing.T
+	env  map[string]string
+	args []string
+}
+
+// run returns the exit code and what was printed.
+func (c command) run() (code int, stdout, stderr string) {
+	c.t.Helper()
+	var out, errs bytes.Buffer
+	code = run(process{
+		lookup: func(name string) (string, bool) { v, ok := c.env[name]; return v, ok },
+		stdout: &out,
+		stderr: &errs,
+		stop:   context.Background(),
+		kill:   context.Background(),
+	}, c.args)
+	return code, out.String(), errs.String()
+}
+
+// write makes a file in a directory of the test and returns its path.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestPrintConfigOfADaemonThatWasToldNothing(t *testing.T) {
+	t.Parallel()
+	code, got, stderr := command{t: t, args: []string{"serve", "--print-config"}}.run()
+	if code != exitOK || stderr != "" {
+		t.Fatalf("got exit code %d, %q", code, stderr)
+	}
+	const want = `rules:
+- /etc/sidecard/rules
+listen:
+- unix:/run/sidecard/sidecard.sock
+status: tcp:127.0.0.1:9092
+paramCodes: sentinel
+shadow: false
+log:
+  level: info
+  format: json
+mapping: {}
+limits:
+  maxKeys: 67108864
+  maxKeysTotal: 4194304
+socket:
+  mode: "0660"
+  group: ""
+drain: 5s
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// Every setting is set to one word by each of the ways, all at once or less and less of them.
+func TestPrecedence(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		key                          string
+		inFile, inVariable, asFlag   string
+		line                         string // of the printed config; %s is the word
+		wantFile, wantVar, wantFlags string // where the printed word differs
+	}{
+		{key: "rules", inFile: "/f", inVariable: "/v,/w", asFlag: "/x", line: "rules:\n- %s\n", wantVar: "/v\n- /w"},
+		{key: "listen", inFile: "unix:/f", inVariable: "unix:/v,unix:@w", asFlag: "tcp:127.0.0.1:1", line: "listen:\n- %s\n", wantVar: "unix:/v\n- unix:@w"},
+		{key: "status", inFile: "unix:/f", inVariable: "off", asFlag: "tcp:0.0.0.0:1", line: "status: %s\n", wantVar: `"off"`},
+		{key: "paramCodes", inFile: "url-first", inVariable: "sentinel", asFlag: "url-first", line: "paramCodes: %s\n"},
+		{key: "shadow", inFile: "true", inVariable: "false", asFlag: "true", line: "shadow: %s\n"},
+		{key: "log.level", inFile: "warn", inVariable: "error", asFlag: "debug", line: "log:\n  level: %s\n"},
+		{key: "log.format", inFile: "console", inVariable: "json", asFlag: "console", line: "  format: %s\n"},
+		{key: "limits.maxKeys", inFile: "10", inVariable: "11", line: "  maxKeys: %s\n"},
+		{key: "limits.maxKeysTotal", inFile: "20", inVariable: "21", line: "  maxKeysTotal: %s\n"},
+		{key: "socket.mode", inFile: "0600", inVariable: "666", line: "  mode: \"%s\"\n", wantVar: "0666"},
+		{key: "socket.group", inFile: "envoy", inVariable: "2000", line: "  group: %s\n", wantVar: `"2000"`},
+		{key: "drain", inFile: "1s", inVariable: "250ms", asFlag: "0", line: "drain: %s\n", wantFlags: "0s"},
+	} {
+		t.Run(tc.key, func(t *testing.T) {
+			t.Parallel()
+			s, ok := lookupSetting(tc.key)
+			if !ok {
+				t.Fatal("no such setting")
+			}
+			section, name, nested := strings.Cut(tc.key, ".")
+			content := fmt.Sprintf("%s: %s\n", section, tc.inFile)
+			if nested {
+				content = fmt.Sprintf("%s:\n  %s: %s\n", section, name, tc.inFile)
+			}
+			c := command{t: t, args: []string{"serve", "--print-config", "--config", write(t, "c.yaml", content)}}
+			printed := func(way, word, other string) {
+				t.Helper()
+				if other != "" {
+					word = other
+				}
+				code, got, stderr := c.run()
+				if want := fmt.Sprintf(tc.line, word); code != exitOK || !strings.Contains(got, want) {
+					t.Errorf("by %s: got exit code %d, %q and\n%swant %q in it", way, code, stderr, got, want)
+				}
+			}
+			printed("the file", tc.inFile, tc.wantFile)
+			c.env = map[string]string{s.variable(): tc.inVariable}
+			printed("the variable", tc.inVariable, tc.wantVar)
+			if (s.flag == "") != (tc.asFlag == "") {
+				t.Fatalf("the flag is %q and the test sets it to %q", s.flag, tc.asFlag)
+			}
+			if s.flag != "" {
+				c.args = append(c.args, "--"+s.flag+"="+tc.asFlag)
+				printed("the flag", tc.asFlag, tc.wantFlags)
+			}
+			c.env[s.variable()] = "" // set to nothing is not set
+			if s.flag == "" {
+				printed("the file, the variable being empty", tc.inFile, tc.wantFile)
+			}
+		})
+	}
+}
+
+func TestEverySettingHasAPrecedenceCase(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("config_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range settings() {
+		if !bytes.Contains(source, fmt.Appendf(nil, "{key: %q,", s.key)) {
+			t.Errorf("no case for %s", s.key)
+		}
+	}
+}
+
+func TestVariableNames(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"rules":               "SIDECARD_RULES",
+		"paramCodes":          "SIDECARD_PARAM_CODES",
+		"log.level":           "SIDECARD_LOG_LEVEL",
+		"limits.maxKeysTotal": "SIDECARD_LIMITS_MAX_KEYS_TOTAL",
+	} {
+		if got := (setting{key: key}).variable(); got != want {
+			t.Errorf("%s: got %s, want %s", key, got, want)
+		}
+	}
+}
+
+// What is printed is a config file that leads to the same configuration.
+func TestPrintedConfigIsAConfigFile(t *testing.T) {
+	t.Parallel()
+	file := write(t, "c.yaml", `
+rules: [/a, "/b c"]
+listen: [unix:/x.sock, "unix:@y", off]
+status: off
+paramCodes: url-first
+shadow: true
+log: {level: debug, format: console}
+mapping: {shop: {user: header.x-user-id, "a:b": query.q}, other: {}}
+limits: {maxKeys: 7, maxKeysTotal: 8}
+socket: {mode: 0600, group: "0"}
+drain: 1m30s
+`)
+	_, first, stderr := command{t: t, args: []string{"serve", "--print-config", "--config", file}}.run()
+	if stderr != "" {
+		t.Fatal(stderr)
+	}
+	_, second, stderr := command{t: t, args: []string{"serve", "--print-config", "--config", write(t, "d.yaml", first)}}.run()
+	if stderr != "" {
+		t.Fatalf("%s in\n%s", stderr, first)
+	}
+	if first != second || !strings.Contains(first, "drain: 1m30s") {
+		t.Errorf("printed\n%sand, read again,\n%s", first, second)
+	}
+}
+
+func TestUnknownVariablesAreIgnored(t *testing.T) {
+	t.Parallel()
+	code, _, stderr := command{t: t, env: map[string]string{"SIDECARD_PORT": "tcp://10.0.0.1:80", "SIDECARD_HTTP": "x"},
+		args: []string{"serve", "--print-config"}}.run()
+	if code != exitOK {
+		t.Errorf("got exit code %d and %q", code, stderr)
+	}
+}
+
+func TestBadConfigFiles(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, content string
+		want          []string // lines, FILE being the file
+	}{
+		{"an unknown key", "rule: /x\n", []string{`FILE:1:1: rule: unknown key; did you mean rules?`}},
+		{"an unknown key of another case", "paramcodes: sentinel\n", []string{`FILE:1:1: paramcodes: unknown key; did you mean paramCodes?`}},
+		{"an unknown key in a section", "log:\n  lvel: info\n", []string{`FILE:2:3: log.lvel: unknown key; did you mean level?`}},
+		{"a key like nothing", "zzzzzzzz: 1\n", []string{`FILE:1:1: zzzzzzzz: unknown key`}},
+		{"a key of a later version", "http: unix:/x\nlimits: {waiting: 3}\n", []string{
+			`FILE:1:1: http: not supported by this version of sidecard`,
+			`FILE:2:10: limits.waiting: not supported by this version of sidecard`,
+		}},
+		{"all errors at once", "drain: 5\nshadow: maybe\nlog: {level: loud, format: xml}\nlimits: {maxKeys: 0, maxKeysTotal: -1}\nsocket: {mode: 888}\nparamCodes: java\n", []string{
+			`FILE:1:8: drain: "5" is not a duration with its unit, such as 5s or 500ms`,
+			`FILE:2:9: shadow: "maybe" is neither true nor false`,
+			`FILE:3:14: log.level: "loud" is none of debug, info, warn, error`,
+			`FILE:3:28: log.format: "xml" is none of json, console`,
+			`FILE:4:19: limits.maxKeys: "0" is not a whole number from 1 to 67108864`,
+			`FILE:4:36: limits.maxKeysTotal: "-1" is not a whole number from 1 to 1099511627776`,
+			`FILE:5:16: socket.mode: "888" is not an octal permission such as 0660`,
+			`FILE:6:13: paramCodes: "java" is none of sentinel, url-first`,
+		}},
+		{"a list where one value goes", "status: [off]\n", []string{`FILE:1:9: status: takes one value, not a list`}},
+		{"a mapping where a value goes", "drain:\n  s: 5\n", []string{`FILE:2:3: drain: takes a plain value`}},
+		{"a value where a section goes", "log: debug\n", []string{`FILE:1:6: log: holds further keys, not a value`}},
+		{"a key without value", "drain:\n", []string{`FILE:1:1: drain: has no value`}},
+		{"no rules", "rules: []\n", []string{`FILE:1:8: rules: no path; name at least one file or directory`}},
+		{"nothing to serve", "listen: [off]\n", []string{`FILE:1:9: listen: every address is off, so nothing would be served`}},
+		{"a nested list", "rules: [[x]]\n", []string{`FILE:1:9: rules: each item must be one plain value`}},
+		{"mapping of a wrong shape", "mapping: {shop: header.x, other: {user: [a]}}\n", []string{
+			`FILE:1:17: mapping.shop: must be a mapping of descriptor keys to attributes`,
+			`FILE:1:41: mapping.other.user: must name an attribute, such as header.x-user-id`,
+		}},
+		{"mapping that is a list", "mapping: [a]\n", []string{`FILE:1:10: mapping: must be a mapping of domains to {descriptorKey: attribute}`}},
+		{"not a mapping", "- rules\n", []string{`FILE:1:1: a config file is a mapping of keys to values`}},
+		{"the same key twice", "drain: 5s\ndrain: 6s\n", []string{`FILE:2:1: mapping key "drain" already defined at [1:1]`}},
+		{"broken YAML", "rules: [a\n", []string{`FILE:1:8: `}},
+		{"two documents", "drain: 5s\n---\ndrain: 6s\n", []string{`FILE:3:1: a second document; a config file is one document`}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			file := write(t, "c.yaml", tc.content)
+			code, stdout, stderr := command{t: t, args: []string{"serve", "--print-config", "--config", file}}.run()
+			if code != exitUsage || stdout != "" {
+				t.Errorf("got exit code %d and %q", code, stdout)
+			}
+			rest := strings.TrimSuffix(strings.TrimPrefix(stderr, "sidecard serve: "), "\n")
+			got := strings.Split(strings.ReplaceAll(rest, file, "FILE"), "\n")
+			for i, want := range tc.want {
+				if i >= len(got) || got[i] != want && !(strings.HasSuffix(want, ": ") && strings.HasPrefix(got[i], want)) {
+					t.Errorf("line %d: want %q in\n%s", i, want, stderr)
+				}
+			}
+			if len(got) != len(tc.want) {
+				t.Errorf("got %d lines, want %d:\n%s", len(got), len(tc.want), stderr)
+			}
+		})
+	}
+}
+
+func TestEmptyConfigFilesSetNothing(t *testing.T) {
+	t.Parallel()
+	_, want, _ := command{t: t, args: []string{"serve", "--print-config"}}.run()
+	for _, content := range []string{"", "\n", "# nothing\n", "log:\n", "---\n"} {
+		code, got, stderr := command{t: t, env: map[string]string{configVariable: write(t, "c.yaml", content)},
+			args: []string{"serve", "--print-config"}}.run()
+		if code != exitOK || got != want {
+			t.Errorf("%q: got exit code %d, %q and\n%s", content, code, stderr, got)
+		}
+	}
+}
+
+func TestBadCommandLines(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		want string
+	}{
+		{"an unknown flag", nil, []string{"serve", "--lisen", "x"}, "sidecard serve: unknown flag: --lisen; did you mean --listen?\n"},
+		{"a flag of a later version", nil, []string{"serve", "--http", "x"}, "sidecard serve: unknown flag: --http\n"},
+		{"an unknown command", nil, []string{"serv"}, "unknown command \"serv\" for \"sidecard\""},
+		{"an argument", nil, []string{"serve", "x"}, "unknown command \"x\" for \"sidecard serve\""},
+		{"check without a path", nil, []string{"check"}, "sidecard check: requires at least 1 arg(s)"},
+		{"a bad form", nil, []string{"check", "-o", "xml", "x"}, "sidecard check: --output: \"xml\" is neither text nor json\n"},
+		{"a bad address", nil, []string{"serve", "--listen", "/x.sock"}, "sidecard serve: --listen: address \"/x.sock\": write unix:/x.sock\n"},
+		{"a bad flag", nil, []string{"serve", "--drain", "soon"}, "sidecard serve: --drain: \"soon\" is not a duration"},
+		{"a bad variable", map[string]string{"SIDECARD_LOG_LEVEL": "loud"}, []string{"serve"}, "sidecard serve: SIDECARD_LOG_LEVEL: \"loud\" is none of debug, info, warn, error\n"},
+		{"a bad switch", map[string]string{"SIDECARD_SHADOW": "maybe"}, []string{"serve"}, "SIDECARD_SHADOW: \"maybe\" is neither true nor false\n"},
+		{"a bad variable under a good flag", map[string]string{"SIDECARD_DRAIN": "x"}, []string{"serve", "--drain", "1s"}, "SIDECARD_DRAIN: \"x\" is not a duration"},
+		{"a config file that is not there", nil, []string{"serve", "--config", "/nonexistent/c.yaml"}, "sidecard serve: config file: open /nonexistent/c.yaml: no such file or directory\n"},
+		{"an address that is off", nil, []string{"healthcheck", "--addr", "off"}, "sidecard healthcheck: --addr: off is no address to ask\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := command{t: t, env: tc.env, args: tc.args}.run()
+			if code != exitUsage || stdout != "" || !strings.Contains(stderr, tc.want) {
+				t.Errorf("got exit code %d, %q and %q, want %q", code, stdout, stderr, tc.want)
+			}
+		})
+	}
+}
+
+func FuzzConfigFile(f *testing.F) {
+	f.Add([]byte("rules: [a]\nlog: {level: info}\nmapping: {a: {b: c}}\n"))
+	f.Add([]byte("a: &x [*x]\n? [b]\n: - <<: *x\n"))
+	f.Add([]byte("- \n--- \n...\n%YAML 1.2\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c := defaults()
+		parseConfigFile("c.yaml", data, settings(), &c) // whatever it says, it returns
+	})
+}

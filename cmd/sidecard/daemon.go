@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/sidecard/sidecard/internal/clock"
+	"github.com/sidecard/sidecard/internal/metrics"
+	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
+	"github.com/sidecard/sidecard/pkg/ruleswatch"
+)
+
+// maintenance is how often the engine clears what has expired.
+const maintenance = time.Minute
+
+// serve runs the daemon until p.stop is done and what follows that has ended.
+func serve(p process, cfg config) error {
+	s, err := open(p.stop, cfg)
+	if err != nil {
+		return err
+	}
+	return newDaemon(cfg, newLogger(cfg, p.stderr)).run(p.stop, p.kill, s)
+}
+
+// newLogger returns a logger that writes whole lines to w, from whatever goroutine.
+func newLogger(cfg config, w io.Writer) zerolog.Logger {
+	if cfg.LogFormat == "console" {
+		w = zerolog.ConsoleWriter{Out: w, NoColor: true, TimeFormat: time.RFC3339}
+	}
+	return zerolog.New(zerolog.SyncWriter(w)).Level(cfg.LogLevel).With().Timestamp().Logger()
+}
+
+// daemon is what serve wires together.
+type daemon struct {
+	cfg     config
+	log     zerolog.Logger
+	clock   clock.Clock
+	engine  *engine.Engine
+	calls   ratelimitsvc.Counters
+	rules   *ruleswatch.Watcher
+	metrics *metrics.Metrics
+	health  *health.Server
+	ready   sync.Once
+	status  *statusServer
+}
+
+func newDaemon(cfg config, log zerolog.Logger) *daemon {
+	d := &daemon{
+		cfg:    cfg,
+		log:    log,
+		clock:  clock.New(),
+		engine: engine.New(engine.Options{MaxKeysTotal: cfg.Limits.MaxKeysTotal, Shadow: cfg.Shadow}),
+		health: newHealth(),
+	}
+	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts})
+	loader := &ruleLoader{engine: d.engine, log: log, options: cfg.ruleOptions(), maxKeys: cfg.Limits.MaxKeys, now: d.clock.Now}
+	sources := make([]ruleswatch.Source, len(cfg.Rules))
+	for i, path := range cfg.Rules {
+		sources[i] = ruleswatch.FileSource{Path: path, Log: log}
+	}
+	d.rules = ruleswatch.New(ruleswatch.Config{Sources: sources, Apply: loader.apply, OnResult: d.reloaded, Log: log})
+	d.status = &statusServer{metrics: d.metrics.Handler(), engine: d.engine, rules: d.rules}
+	return d
+}
+
+// reloaded records the outcome of reading the rules. The first good one makes the daemon ready, and
+// no later one changes that. It is called from one goroutine at a time.
+func (d *daemon) reloaded(ok bool, revision string) {
+	if !ok {
+		d.metrics.Refused()
+		return
+	}
+	status := d.rules.Status()
+	d.metrics.Applied(revision, status.GoodAt)
+	d.ready.Do(func() {
+		setHealth(d.health, healthpb.HealthCheckResponse_SERVING)
+		d.log.Info().Strs("listen", d.cfg.Listen).Str("revision", revision).Msg("ready, serving decisions")
+	})
+}
+
+// callCounts reads what the rate limit service counted.
+func (d *daemon) callCounts() metrics.Calls {
+	return metrics.Calls{
+		Unmatched:        maps.Collect(d.calls.Unmatched),
+		Invalid:          d.calls.Invalid.Load(),
+		Cancelled:        d.calls.Cancelled.Load(),
+		OverridesIgnored: d.calls.OverridesIgnored.Load(),
+	}
+}
+
+// run serves on the sockets, which it closes, until stop is done; then it drains and ends. When it
+// returns, no goroutine that it started is left. The error is why it ended without being told to.
+func (d *daemon) run(stop, kill context.Context, s *sockets) error {
+	server := newGRPCServer(ratelimitsvc.Config{
+		Engine: d.engine, Now: d.clock.Now, Log: d.log, Counters: &d.calls, Mapping: d.cfg.Mapping,
+	}, d.health)
+	status := d.status.server()
+
+	work, endWork := context.WithCancel(context.Background())
+	defer endWork()
+	g := group{failed: make(chan error, 1)}
+	g.start(func() error { return d.rules.Run(work) })
+	g.start(func() error { d.maintain(work); return nil })
+	for _, l := range s.grpc {
+		g.start(func() error { return server.Serve(l) })
+	}
+	if s.status != nil {
+		g.start(func() error { return serveStatus(status, s.status) })
+	}
+	d.log.Info().Strs("listen", d.cfg.Listen).Str("status", d.cfg.Status).Strs("rules", d.cfg.Rules).Msg("listening")
+
+	var failure error
+	select {
+	case <-stop.Done():
+	case failure = <-g.failed:
+		d.log.Error().Err(failure).Msg("cannot go on")
+	}
+	d.status.draining.Store(true)
+	d.health.Shutdown()
+	if failure == nil {
+		d.log.Info().Int("connections", s.clients.Open()).Dur("atMost", d.cfg.Drain).Msg("stopping, serving open connections until they leave")
+		drain(kill, &s.clients, d.cfg.Drain)
+	}
+	stopServer(kill, server, goodbye)
+	stopStatus(kill, status)
+	s.close()
+	endWork()
+	g.wait()
+	d.log.Info().Msg("stopped")
+	return failure
+}
+
+// maintain lets the engine give back memory until ctx is done.
+func (d *daemon) maintain(ctx context.Context) {
+	tick := time.NewTicker(maintenance)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			d.engine.Maintain(d.clock.Now())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func serveStatus(server *http.Server, l net.Listener) error {
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("status server: %w", err)
+	}
+	return nil
+}
+
+// stopStatus lets requests in flight end, for a short time only.
+func stopStatus(kill context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(kill, goodbye)
+	defer cancel()
+	if server.Shutdown(ctx) != nil {
+		server.Close()
+	}
+}
+
+// group runs goroutines that live as long as the daemon.
+type group struct {
+	running sync.WaitGroup
+	failed  chan error // holds the first failure; the daemon ends for it, so that later ones follow from it
+}
+
+func (g *group) start(f func() error) {
+	g.running.Go(func() {
+		if err := f(); err != nil {
+			select {
+			case g.failed <- err:
+			default:
+			}
+		}
+	})
+}
+
+func (g *group) wait() { g.running.Wait() }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The page for operators names all that can be set, and by which ways.
+func TestConfigurationPageIsComplete(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	lookup := func(string) (string, bool) { return "", false }
+	p := process{lookup: lookup}
+	for _, cmd := range []*cobra.Command{serveCommand(p), checkCommand(p), healthcheckCommand(p), versionCommand(p)} {
+		if !strings.Contains(page, "`"+cmd.Name()) {
+			t.Errorf("the command %s is not there", cmd.Name())
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !strings.Contains(page, "`--"+f.Name+"`") {
+				t.Errorf("the flag --%s of %s is not there", f.Name, cmd.Name())
+			}
+		})
+	}
+	for _, s := range settings() {
+		row := "| `" + s.variable() + "` | `" + s.key + "` |"
+		if s.flag != "" {
+			row = "| `--" + s.flag + "` " + row
+		}
+		if !strings.Contains(page, row) {
+			t.Errorf("no row begins with %s", row)
+		}
+	}
+	for key := range futureKeys {
+		if !strings.Contains(page, "`"+key+"`") {
+			t.Errorf("the refused key %s is not there", key)
+		}
+	}
+}
+
+// The example of the page is a config file.
+func TestConfigurationPageExample(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(text), "```yaml\n")
+	example, _, ok2 := strings.Cut(rest, "```")
+	if !ok || !ok2 {
+		t.Fatal("there is no example")
+	}
+	c := defaults()
+	if errs := parseConfigFile("example", []byte(example), settings(), &c); len(errs) > 0 {
+		t.Error(errs)
+	}
+	if c.Mapping["shop"]["user"] != "header.x-user-id" || c.Status != "tcp:0.0.0.0:9092" {
+		t.Errorf("the example means %+v", c)
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
+)
+
+// rateLimitService is the name under which Envoy asks for the health of the service it calls.
+const rateLimitService = "envoy.service.ratelimit.v3.RateLimitService"
+
+// newGRPCServer makes the server that Envoy calls, with its limits set so that nothing a client of
+// Envoy can send becomes a gRPC error, which Envoy would answer by letting the request through.
+func newGRPCServer(cfg ratelimitsvc.Config, h *health.Server) *grpc.Server {
+	s := grpc.NewServer(
+		grpc.ForceServerCodecV2(ratelimitsvc.Codec()),
+		// More than any max_requests that Envoy's circuit breaker is given: a call over it would
+		// wait in Envoy until its time is up.
+		grpc.MaxConcurrentStreams(100_000),
+		grpc.MaxRecvMsgSize(4<<20),
+		// Envoy passes on trace headers of its clients; it takes at most 8 MiB of headers from
+		// them, 60 KiB unless told otherwise.
+		grpc.MaxHeaderListSize(8<<20),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
+		grpc.ConnectionTimeout(10*time.Second),
+		grpc.WaitForHandlers(true),
+	)
+	ratelimitsvc.Register(s, cfg)
+	healthpb.RegisterHealthServer(s, h)
+	return s
+}
+
+// newHealth returns a health service that answers NOT_SERVING, for the daemon as a whole and for the
+// service that Envoy calls.
+func newHealth() *health.Server {
+	h := health.NewServer()
+	setHealth(h, healthpb.HealthCheckResponse_NOT_SERVING)
+	return h
+}
+
+// setHealth changes what h answers, unless it has been shut down.
+func setHealth(h *health.Server, to healthpb.HealthCheckResponse_ServingStatus) {
+	h.SetServingStatus("", to)
+	h.SetServingStatus(rateLimitService, to)
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sidecard/sidecard/internal/listen"
+	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+// config is everything that an operator can set, in the form the daemon uses it. Its YAML form is
+// the config file with nothing left out.
+type config struct {
+	Rules      []string
+	Listen     []string // valid addresses, at least one of them not "off"
+	Status     string   // a valid address
+	ParamCodes rule.ParamCodes
+	Shadow     bool
+	LogLevel   zerolog.Level
+	LogFormat  string
+	Mapping    map[string]map[string]string // domain, descriptor key, attribute
+	Limits     struct {
+		MaxKeys      int
+		MaxKeysTotal int64
+	}
+	Socket struct {
+		Mode  os.FileMode
+		Group string
+	}
+	Drain time.Duration
+}
+
+const (
+	defaultRules  = "/etc/sidecard/rules"
+	defaultListen = "unix:/run/sidecard/sidecard.sock"
+	defaultStatus = "tcp:127.0.0.1:9092"
+)
+
+// defaults returns the configuration of a daemon that was told nothing.
+func defaults() config {
+	var c config
+	c.Rules = []string{defaultRules}
+	c.Listen = []string{defaultListen}
+	c.Status = defaultStatus
+	c.LogLevel = zerolog.InfoLevel
+	c.LogFormat = "json"
+	c.Limits.MaxKeys = 1 << 26 // more than a rule file can ask for
+	c.Limits.MaxKeysTotal = engine.DefaultMaxKeysTotal
+	c.Socket.Mode = 0o660
+	c.Drain = 5 * time.Second
+	return c
+}
+
+// setting is one thing that can be set, by whichever way: the flag, the variable and the key of
+// the config file take the same words and get the same errors.
+type setting struct {
+	key   string // in the config file; a dot enters a section
+	flag  string // empty: variable and config file only
+	value string // what the help calls the value; empty for a switch
+	usage string
+	list  bool // may be given several times; a later way replaces the whole list
+	set   func(c *config, values []string) error
+}
+
+// variable returns the name of the environment variable of s.
+func (s setting) variable() string {
+	var b strings.Builder
+	b.WriteString("SIDECARD_")
+	for _, r := range s.key {
+		switch {
+		case r == '.':
+			b.WriteByte('_')
+		case 'A' <= r && r <= 'Z':
+			b.WriteByte('_')
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.ToUpper(string(r)))
+		}
+	}
+	return b.String()
+}
+
+// settings returns the table of everything that can be set with plain values, in the order of the
+// documentation.
+func settings() []setting {
+	return []setting{
+		{key: "rules", flag: "rules", value: "PATH", list: true, usage: "rule file or directory; may be repeated",
+			set: func(c *config, v []string) error { c.Rules = v; return oneOrMore(v) }},
+		{key: "listen", flag: "listen", value: "ADDR", list: true, usage: "gRPC address: unix:/path.sock, unix:@name or tcp:host:port on loopback; may be repeated",
+			set: func(c *config, v []string) error { c.Listen = v; return listenAddresses(v) }},
+		{key: "status", flag: "status", value: "ADDR", usage: "address of /metrics, /livez and /readyz, or off",
+			set: func(c *config, v []string) error {
+				c.Status = v[0]
+				_, err := listen.Parse(v[0])
+				return err
+			}},
+		{key: "paramCodes", flag: "param-codes", value: "TABLE", usage: "what the numbers of parseStrategy mean: sentinel or url-first",
+			set: func(c *config, v []string) error { return setParamCodes(&c.ParamCodes, v[0]) }},
+		{key: "shadow", flag: "shadow", usage: "let every rule count and report, and none refuse",
+			set: func(c *config, v []string) error { return setBool(&c.Shadow, v[0]) }},
+		{key: "log.level", flag: "log-level", value: "LEVEL", usage: "least level that is logged: debug, info, warn or error",
+			set: func(c *config, v []string) error { return setLevel(&c.LogLevel, v[0]) }},
+		{key: "log.format", flag: "log-format", value: "FORMAT", usage: "form of the log on standard error: json or console",
+			set: func(c *config, v []string) error { return setWord(&c.LogFormat, v[0], "json", "console") }},
+		{key: "limits.maxKeys", usage: "most parameter values that one rule may track, whatever it says",
+			set: func(c *config, v []string) error {
+				n := int64(0)
+				err := setCount(&n, v[0], 1<<26)
+				c.Limits.MaxKeys = int(n)
+				return err
+			}},
+		{key: "limits.maxKeysTotal", usage: "most parameter values that all rules track together",
+			set: func(c *config, v []string) error { return setCount(&c.Limits.MaxKeysTotal, v[0], 1<<40) }},
+		{key: "socket.mode", usage: "permissions of Unix sockets, octal",
+			set: func(c *config, v []string) error { return setMode(&c.Socket.Mode, v[0]) }},
+		{key: "socket.group", usage: "group, by name or number, that Unix sockets are given to",
+			set: func(c *config, v []string) error { c.Socket.Group = v[0]; return nil }},
+		{key: "drain", flag: "drain", value: "DURATION", usage: "longest time to keep serving connections that are open when told to stop",
+			set: func(c *config, v []string) error { return setDuration(&c.Drain, v[0]) }},
+	}
+}
+
+// lookupSetting returns the setting of that key.
+func lookupSetting(key string) (setting, bool) {
+	for _, s := range settings() {
+		if s.key == key {
+			return s, true
+		}
+	}
+	return setting{}, false
+}
+
+// ruleOptions returns how rule files are read.
+func (c config) ruleOptions() rule.Options {
+	return rule.Options{ParamCodes: c.ParamCodes, Shadow: c.Shadow}
+}
+
+func oneOrMore(values []string) error {
+	for _, v := range values {
+		if v == "" {
+			return fmt.Errorf("an empty path; name a file or a directory")
+		}
+	}
+	if len(values) == 0 {
+		return fmt.Errorf("no path; name at least one file or directory")
+	}
+	return nil
+}
+
+// listenAddresses checks the form of the addresses and that decisions are served at all. Whether an
+// address may be bound is known only when it is.
+func listenAddresses(values []string) error {
+	open := 0
+	for _, v := range values {
+		a, err := listen.Parse(v)
+		if err != nil {
+			return err
+		}
+		if !a.Off() {
+			open++
+		}
+	}
+	if open == 0 {
+		return fmt.Errorf("every address is off, so nothing would be served")
+	}
+	return nil
+}
+
+func setBool(into *bool, v string) error {
+	b, err := strconv.ParseBool(v)
+	if err != nil {
+		return fmt.Errorf("%q is neither true nor false", v)
+	}
+	*into = b
+	return nil
+}
+
+func setWord(into *string, v string, words ...string) error {
+	for _, w := range words {
+		if v == w {
+			*into = v
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is none of %s", v, strings.Join(words, ", "))
+}
+
+func setParamCodes(into *rule.ParamCodes, v string) error {
+	for _, c := range []rule.ParamCodes{rule.ParamCodesSentinel, rule.ParamCodesURLFirst} {
+		if c.String() == v {
+			*into = c
+			return nil
+		}
+	}
+	return fmt.Errorf("%q is none of %s, %s", v, rule.ParamCodesSentinel, rule.ParamCodesURLFirst)
+}
+
+func setLevel(into *zerolog.Level, v string) error {
+	var word string
+	if err := setWord(&word, v, "debug", "info", "warn", "error"); err != nil {
+		return err
+	}
+	var err error
+	*into, err = zerolog.ParseLevel(word)
+	return err
+}
+
+func setCount(into *int64, v string, most int64) error {
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 1 || n > most {
+		return fmt.Errorf("%q is not a whole number from 1 to %d", v, most)
+	}
+	*into = n
+	return nil
+}
+
+func setMode(into *os.FileMode, v string) error {
+	n, err := strconv.ParseUint(strings.TrimPrefix(v, "0o"), 8, 32)
+	if err != nil || n > 0o777 {
+		return fmt.Errorf("%q is not an octal permission such as 0660", v)
+	}
+	*into = os.FileMode(n)
+	return nil
+}
+
+func setDuration(into *time.Duration, v string) error {
+	d, err := time.ParseDuration(v)
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is not a duration with its unit, such as 5s or 500ms", v)
+	}
+	*into = d
+	return nil
+}

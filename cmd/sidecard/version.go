@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the release build (-ldflags -X main.version=v1.2.3); without it the module
+// version or the commit that the Go tool recorded is shown.
+var version string
+
+func versionCommand(p process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version, the commit and the Go release it was built with",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			info, _ := debug.ReadBuildInfo()
+			_, err := fmt.Fprintln(p.stdout, describeBuild(version, info))
+			return err
+		},
+	}
+}
+
+// describeBuild formats one line about the running binary. info may be nil.
+func describeBuild(version string, info *debug.BuildInfo) string {
+	commit, dirty := "unknown", ""
+	if info != nil {
+		if version == "" {
+			version = info.Main.Version
+		}
+		for _, s := range info.Settings {
+			switch {
+			case s.Key == "vcs.revision":
+				commit = s.Value
+			case s.Key == "vcs.modified" && s.Value == "true":
+				dirty = "+changes"
+			}
+		}
+	}
+	if version == "" || version == "(devel)" {
+		version = "devel"
+	}
+	return fmt.Sprintf("sidecard %s, commit %s%s, %s %s/%s", version, commit, dirty, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}

@@ -15,15 +15,14 @@ var unitSeconds = [...]int64{1, 60, 3600, 24 * 3600}
 // which the dashboard writes. Taking one second for granted where a dashboard wrote a minute would
 // make a limit sixty times as large, so what is not clear is refused.
 func (f *fileLoad) checkInterval(d *gatewayDraft) (seconds int64, ok bool) {
-	if d.interval.given != d.intervalUnit.given {
-		if d.interval.given {
-			f.fail(d.interval.at, "interval without intervalUnit does not say of which unit", "write intervalSec, in seconds")
-		} else {
-			f.fail(d.intervalUnit.at, "intervalUnit without interval", "write intervalSec, in seconds")
-		}
+	switch {
+	case !d.interval.ok || !d.intervalUnit.ok || !d.intervalSec.ok:
 		return 0, false
-	}
-	if !d.interval.ok || !d.intervalUnit.ok || !d.intervalSec.ok {
+	case d.interval.given && !d.intervalUnit.given:
+		f.fail(d.interval.at, "interval without intervalUnit does not say of which unit", "write intervalSec, in seconds")
+		return 0, false
+	case d.intervalUnit.given && !d.interval.given:
+		f.fail(d.intervalUnit.at, "intervalUnit without interval", "write intervalSec, in seconds")
 		return 0, false
 	}
 	seconds = d.intervalSec.v

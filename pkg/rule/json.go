@@ -153,6 +153,9 @@ func (p *jsonParser) explain(err error) *syntaxError {
 	stopped := max(p.at, int(p.dec.InputOffset()))
 	rest := bytes.TrimLeft(p.data[stopped:], " \t\r\n")
 	p.advance(len(p.data) - len(rest))
+	if len(rest) > 0 && strings.IndexByte("]}:,", rest[0]) >= 0 {
+		return p.unexpected(err)
+	}
 	// The offset in the decoder's error leaves out the punctuation between tokens. Decoding the value
 	// at hand anew finds the byte; if the value is whole, it stands where none may stand.
 	var syntax *json.SyntaxError

@@ -81,9 +81,11 @@ func decodeStrategy(f *fileLoad, at spot, n *node, d *paramDraft) {
 // checkParam turns a paramItem into its meaning; nil if there is none or it is wrong.
 func (f *fileLoad) checkParam(d *gatewayDraft) *ParamItem {
 	if !d.param.given {
-		f.onlyWithParam(d.onMissing.given, d.onMissing.at)
-		f.onlyWithParam(d.maxKeys.given, d.maxKeys.at)
-		f.onlyWithParam(d.overflow.given, d.overflow.at)
+		for _, field := range []*located[int64]{&d.onMissing, &d.maxKeys, &d.overflow} {
+			if field.given && field.ok {
+				f.fail(field.at, "is for rules with a paramItem", "remove it, or add the paramItem")
+			}
+		}
 		return nil
 	}
 	p := d.param.v
@@ -104,12 +106,6 @@ func (f *fileLoad) checkParam(d *gatewayDraft) *ParamItem {
 		f.checkFieldName(p.fieldName.at, item)
 	}
 	return item
-}
-
-func (f *fileLoad) onlyWithParam(given bool, at spot) {
-	if given {
-		f.fail(at, "is for rules with a paramItem", "remove it, or add the paramItem")
-	}
 }
 
 // checkStrategy compares parseStrategy with fieldName. Two tables of numbers are in use that agree

@@ -67,7 +67,7 @@ func (f *fileLoad) checkAnt(at spot, pattern string) {
 			spelt.WriteString("{" + expr + "}")
 			if _, re, has := strings.Cut(expr, ":"); has {
 				if reason := regexProblem(re); reason != "" {
-					f.fail(at, fmt.Sprintf("%q is no regular expression: %s", clip(re), reason), regexFix(re))
+					f.fail(at, fmt.Sprintf("%q is no regular expression: %s", clip(re), reason), regexFix(re, reason))
 					return
 				}
 			}

@@ -11,7 +11,7 @@ import (
 // checkRegex reports an expression that does not compile, and one that looks like a glob.
 func (f *fileLoad) checkRegex(at spot, expr string) {
 	if reason := regexProblem(expr); reason != "" {
-		f.fail(at, fmt.Sprintf("%q is no regular expression: %s", clip(expr), reason), regexFix(expr))
+		f.fail(at, fmt.Sprintf("%q is no regular expression: %s", clip(expr), reason), regexFix(expr, reason))
 		return
 	}
 	if star := globStar(expr); star > 0 {
@@ -20,6 +20,8 @@ func (f *fileLoad) checkRegex(at spot, expr string) {
 	}
 }
 
+const openQuotation = `\Q without \E`
+
 // regexProblem says why expr does not compile; empty if it does.
 func regexProblem(expr string) string {
 	_, err := regexp.Compile(expr)
@@ -27,7 +29,7 @@ func regexProblem(expr string) string {
 		// It will be matched against whole inputs: what compiles alone could still reach out of
 		// the group around it, as an unclosed \Q does.
 		if _, err = regexp.Compile(`\A(?:` + expr + `)\z`); err != nil {
-			return `\Q without \E`
+			return openQuotation
 		}
 		return ""
 	}
@@ -46,7 +48,10 @@ var javaOnly = []struct{ text, name string }{
 }
 
 // regexFix says what to do about an expression that does not compile.
-func regexFix(expr string) string {
+func regexFix(expr, reason string) string {
+	if reason == openQuotation {
+		return `add \E`
+	}
 	for _, j := range javaOnly {
 		if strings.Contains(expr, j.text) {
 			return "expressions are RE2, which has no " + j.name + "; write it without"

@@ -9,7 +9,7 @@ func nearest(word string, candidates []string) string {
 		return ""
 	}
 	plain := plainWord(word)
-	best, bestDistance := "", max(1, len(word)/3)+1
+	best, bestDistance := "", (len(word)+2)/3+1
 	for _, c := range candidates {
 		if plainWord(c) == plain {
 			return c

@@ -61,21 +61,21 @@ func yamlSyntax(parseErr error) *syntaxError {
 // second document, which it would drop in silence. It reports whether the file has no content.
 func checkTokens(tokens token.Tokens) (empty bool, err *syntaxError) {
 	empty = true
-	flow, run := 0, 0 // open brackets; indicators in a row, each of which may open a level
+	flow, run := 0, 0       // open brackets; indicators in a row, each of which may open a level
+	var second *token.Token // the line that ends the first document with content
 	for _, tk := range tokens {
-		line, column := tk.Position.Line, max(tk.Position.Column, 1)
 		switch tk.Type {
 		case token.DocumentHeaderType:
-			if !empty {
-				return false, &syntaxError{line: line, column: column, message: "a second YAML document begins here", fix: "keep one document in a file"}
+			if !empty && second == nil {
+				second = tk
 			}
 			continue
 		case token.DocumentEndType, token.CommentType:
 			continue
 		case token.DirectiveType:
-			return false, &syntaxError{line: line, column: column, message: "YAML directives are not supported", fix: "remove the line"}
+			return false, unreadable(placed(tk), "YAML directives are not supported", "remove the line")
 		case token.TagType:
-			return false, &syntaxError{line: line, column: column, message: "YAML tags are not supported", fix: `write strings as "…" and numbers plain`}
+			return false, unreadable(placed(tk), "YAML tags are not supported", `write strings as "…" and numbers plain`)
 		case token.SequenceStartType, token.MappingStartType:
 			flow++
 		case token.SequenceEndType, token.MappingEndType:
@@ -85,9 +85,13 @@ func checkTokens(tokens token.Tokens) (empty bool, err *syntaxError) {
 		case token.StringType, token.SingleQuoteType, token.DoubleQuoteType:
 			run = 0
 		}
-		empty = false
+		if empty = false; second != nil {
+			at := placed(second)
+			return false, unreadable(at, "a second YAML document begins here", "keep one document in a file")
+		}
 		if flow > maxDepth || run > 2*maxDepth {
-			return false, tooDeep(line, column)
+			at := placed(tk)
+			return false, tooDeep(at.line, at.column)
 		}
 	}
 	return empty, nil

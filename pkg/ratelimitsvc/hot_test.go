@@ -1,0 +1,76 @@
+package ratelimitsvc
+
+import (
+	"context"
+	"testing"
+
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/mem"
+)
+
+// decide is a call without gRPC: decode, attributes, decision, encode.
+func (w *world) decide(c *call, wire []byte, out *response) error {
+	if err := c.req.decode(wire); err != nil {
+		return err
+	}
+	c.collect(nil)
+	w.engine.Decide(w.now.Load(), &c.engine)
+	*out = appendResponse((*out)[:0], &c.engine, c.items)
+	c.reset()
+	return nil
+}
+
+func hotRequest() *rls.RateLimitRequest {
+	return describe(
+		pairs("route", "big", "path", "/a/./b?sku=%41", "method", "GET", "host", "Shop:80", "remote_address", "2001:DB8::1"),
+		pairs("route", "users", "header.X-User-Id", "bob"),
+		pairs("route", "closed", "path", "/admin/7"))
+}
+
+func TestAllocs(t *testing.T) {
+	w := newWorld(t, nil)
+	for name, m := range map[string]*rls.RateLimitRequest{"refused": hotRequest(), "passed": describe(hotRequest().Descriptors[0])} {
+		wire := marshal(t, m)
+		var c call
+		var out response
+		if n := testing.AllocsPerRun(200, func() {
+			if err := w.decide(&c, wire, &out); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: got %v allocations a call, want 0", name, n)
+		}
+	}
+}
+
+func BenchmarkHandler(b *testing.B) {
+	w := newWorld(b, nil)
+	b.Run("without gRPC", func(b *testing.B) {
+		wire := marshal(b, describe(pairs("route", "big", "path", "/orders/7?sku=12", "method", "GET", "remote_address", "10.1.2.3", "header.x-user-id", "bob")))
+		var c call
+		var out response
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := w.decide(&c, wire, &out); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("handler and codec", func(b *testing.B) {
+		in := mem.BufferSlice{mem.SliceBuffer(marshal(b, describe(pairs("route", "big", "path", "/orders/7?sku=12", "method", "GET", "remote_address", "10.1.2.3", "header.x-user-id", "bob"))))}
+		codec, ctx := Codec(), context.Background()
+		receive := func(v any) error { return codec.Unmarshal(in, v) }
+		b.ReportAllocs()
+		for b.Loop() {
+			reply, err := handle(w.svc, ctx, receive, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			out, err := codec.Marshal(reply)
+			if err != nil {
+				b.Fatal(err)
+			}
+			out.Free()
+		}
+	})
+}

@@ -22,6 +22,7 @@ type sides struct {
 	idle      [2]float64   // MiB resident after the first answer
 	loaded    [2]float64   // after all loads
 	filled    [2]float64   // with options.fill live keys in one rule; 0 if not measured
+	noRoom    [2]int64     // how many of these keys found no room
 	fill      int
 }
 
@@ -48,11 +49,10 @@ func measureSide(ctx context.Context, dir string, subjects [2]subject, c cores, 
 			m.startFull[i] = append(m.startFull[i], ms)
 		}
 		if s.daemon && o.fill > 0 {
-			mib, err := fillKeys(ctx, s, socket, long, c, o.fill)
-			if err != nil {
+			var err error
+			if m.filled[i], m.noRoom[i], err = fillKeys(ctx, s, socket, long, c, o.fill); err != nil {
 				return nil, fmt.Errorf("filling %s: %w", s.name, err)
 			}
-			m.filled[i] = mib
 		}
 	}
 	return m, nil
@@ -73,24 +73,29 @@ func timeStart(ctx context.Context, s subject, socket, rules string, c cores) (m
 	return float64(d) / float64(time.Millisecond), mib, err
 }
 
-// fillKeys sends every key once to a rule that keeps each for an hour and returns the memory then.
-func fillKeys(ctx context.Context, s subject, socket, rules string, c cores, keys int) (mib float64, err error) {
+// fillKeys sends every key once to a rule that keeps each for an hour and returns the memory then,
+// and how many keys were refused: the limit being out of reach, for want of room.
+func fillKeys(ctx context.Context, s subject, socket, rules string, c cores, keys int) (mib float64, refused int64, err error) {
 	p, err := start(ctx, s, socket, rules, c)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, p.stop()) }()
 	if _, err := firstAnswer(ctx, p); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	client, err := h2load.Dial(ctx, h2load.Config{Target: p.target, Domain: domain, Route: route, Spin: true})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer client.Close()
-	load := h2load.Load{Calls: int64(keys), Streams: 64, Keys: keys, Sequential: true}
-	if _, err := drive(ctx, client, load); err != nil {
-		return 0, err
+	res, err := client.Run(h2load.Load{Calls: int64(keys), Streams: 64, Keys: keys, Sequential: true})
+	if err == nil {
+		err = res.FirstError
 	}
-	return p.resident()
+	if err != nil {
+		return 0, 0, err
+	}
+	mib, err = p.resident()
+	return mib, res.OverLimit, err
 }

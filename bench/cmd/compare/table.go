@@ -105,6 +105,7 @@ func printSide(w io.Writer, subjects [2]subject, m *sides) {
 	memory("resident after all loads, MiB", m.loaded)
 	if m.fill > 0 {
 		memory(fmt.Sprintf("resident with %d live keys in one rule, MiB", m.fill), m.filled)
+		printRow(w, "", []string{"keys of these that found no room", fmt.Sprint(m.noRoom[0]), fmt.Sprint(m.noRoom[1])})
 	}
 }
 

@@ -15,7 +15,7 @@ const maxAtOnce = 64
 // Load is a stream of requests at a steady pace. A machine that stalls makes it send late, never
 // more than Total.
 type Load struct {
-	Rate  int // requests a second
+	Every time.Duration // from one request to the next
 	Total int
 	// Request makes the n-th request, counted from 0; it is called from one goroutine.
 	Request func(n int) *http.Request
@@ -33,7 +33,7 @@ func (l Load) Run(ctx context.Context, client *http.Client) []Reply {
 	sent := 0
 send:
 	for ; sent < l.Total; sent++ {
-		timer.Reset(time.Until(start.Add(time.Duration(sent) * time.Second / time.Duration(l.Rate))))
+		timer.Reset(time.Until(start.Add(time.Duration(sent) * l.Every)))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():

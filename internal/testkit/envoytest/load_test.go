@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestLoadRepliesInOrderOfSending(t *testing.T) {
@@ -24,7 +25,7 @@ func TestLoadRepliesInOrderOfSending(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	load := Load{Rate: 5000, Total: 200, Request: func(n int) *http.Request {
+	load := Load{Every: 200 * time.Microsecond, Total: 200, Request: func(n int) *http.Request {
 		return get(t, server.URL+"?n="+strconv.Itoa(n))
 	}}
 	client := NewClient("127.0.0.3")
@@ -43,7 +44,7 @@ func TestLoadRepliesInOrderOfSending(t *testing.T) {
 func TestLoadEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	load := Load{Rate: 1000, Total: 1 << 20, Request: func(n int) *http.Request {
+	load := Load{Every: time.Millisecond, Total: 1 << 20, Request: func(n int) *http.Request {
 		if n == 3 {
 			cancel()
 		}

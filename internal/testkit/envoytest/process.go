@@ -44,6 +44,9 @@ func StartProcess(log, program string, args ...string) (*Process, error) {
 	return p, nil
 }
 
+// PID is the child's process id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // Done is closed when the child has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
@@ -57,13 +60,13 @@ func (p *Process) Wait(ctx context.Context) error {
 	}
 }
 
-// Terminate sends SIGTERM to the child.
-func (p *Process) Terminate() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+// Signal sends a signal to the child.
+func (p *Process) Signal(sig os.Signal) error { return p.cmd.Process.Signal(sig) }
 
 // Stop ends the child: SIGTERM first, and SIGKILL to its whole group after the grace. Nil means
 // that it ended in time; the exit status is for Wait.
 func (p *Process) Stop(grace time.Duration) error {
-	if err := p.Terminate(); errors.Is(err, os.ErrProcessDone) {
+	if err := p.Signal(syscall.SIGTERM); errors.Is(err, os.ErrProcessDone) {
 		<-p.done
 		return nil
 	}

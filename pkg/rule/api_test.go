@@ -20,7 +20,7 @@ func TestAPIDefinitionProblems(t *testing.T) {
 		{"defined twice", `[{"apiName": "a", "predicateItems": [{"pattern": "/a"}]}, {"apiName": "a", "predicateItems": [{"pattern": "/b"}]}]`,
 			`1:71: error: [1].apiName: the API "a" is defined at gw-api-definitions.json:1:2 already; fix: put all items into one definition, or rename one`},
 		{"dashboard fields", `[{"id": 3, "app": "x", "apiName": "a", "predicateItems": [{"pattern": "/a"}]}]`,
-			"1:9: warning: [0].id: written by Sentinel's dashboard; ignored\n1:19: warning: [0].app: written by Sentinel's dashboard; ignored"},
+			"1:9: warning: [0].id: Sentinel's bookkeeping; ignored\n1:19: warning: [0].app: Sentinel's bookkeeping; ignored"},
 		{"unknown field", `[{"apiName": "a", "predicateitems": []}]`, `1:2: error: [0].predicateItems: is missing: the alternatives, any of which makes a request enter the group` + "\n" + `1:19: error: [0]: unknown field "predicateitems"; did you mean "predicateItems"?`},
 
 		{"nothing", item(``), `2:1: error: asks for nothing; fix: add a pattern, host, methods or other`},

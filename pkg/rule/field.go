@@ -108,7 +108,7 @@ func customField[T any](name, doc, typ string, decode func(f *fileLoad, at spot,
 func ignoredFields[T any](names ...string) []field[T] {
 	var fields []field[T]
 	for _, name := range names {
-		fields = append(fields, field[T]{name: name, doc: "written by Sentinel's dashboard; ignored", ignored: true,
+		fields = append(fields, field[T]{name: name, doc: "Sentinel's bookkeeping; ignored", ignored: true,
 			decode: func(f *fileLoad, at spot, _ *node, _ *T) { f.ignore(name, at) },
 		})
 	}

@@ -70,11 +70,11 @@ func TestGatewayFlowProblems(t *testing.T) {
 
 		{"what dashboards write", `[{"resource": "a", "count": 1, "controlBehavior": 0, "burst": 0, "maxQueueingTimeoutMs": 500}]`, ""},
 		{"dashboard fields", `[{"id": 7, "app": "x", "ip": "1.1.1.1", "port": 8719, "gmtCreate": 1, "gmtModified": null, "resource": "a", "count": 1}]`,
-			"1:9: warning: [0].id: written by Sentinel's dashboard; ignored\n1:19: warning: [0].app: written by Sentinel's dashboard; ignored\n1:30: warning: [0].ip: written by Sentinel's dashboard; ignored\n" +
-				"1:49: warning: [0].port: written by Sentinel's dashboard; ignored\n1:68: warning: [0].gmtCreate: written by Sentinel's dashboard; ignored"},
-		{"dashboard fields, many rules", `[{"id": 7, "resource": "a", "count": 1}, {"id": 8, "resource": "b", "count": 1}]`, `1:9: warning: [0].id: written by Sentinel's dashboard; ignored (2 times in this file)`},
+			"1:9: warning: [0].id: Sentinel's bookkeeping; ignored\n1:19: warning: [0].app: Sentinel's bookkeeping; ignored\n1:30: warning: [0].ip: Sentinel's bookkeeping; ignored\n" +
+				"1:49: warning: [0].port: Sentinel's bookkeeping; ignored\n1:68: warning: [0].gmtCreate: Sentinel's bookkeeping; ignored"},
+		{"dashboard fields, many rules", `[{"id": 7, "resource": "a", "count": 1}, {"id": 8, "resource": "b", "count": 1}]`, `1:9: warning: [0].id: Sentinel's bookkeeping; ignored (2 times in this file)`},
 		{"cluster mode", `[{"resource": "a", "count": 1, "intervalSec": 1, "clusterMode": true}]`, `1:65: error: [0].clusterMode: cluster mode is not supported: each sidecard counts for itself; fix: write false, and divide count by the number of instances`},
-		{"no cluster mode", `[{"resource": "a", "count": 1, "intervalSec": 1, "clusterMode": false}]`, `1:65: warning: [0].clusterMode: written by Sentinel's dashboard; ignored`},
+		{"no cluster mode", `[{"resource": "a", "count": 1, "intervalSec": 1, "clusterMode": false}]`, `1:65: warning: [0].clusterMode: Sentinel's bookkeeping; ignored`},
 
 		{"count in quotes", `[{"resource": "a", "count": "10"}]`, `1:29: error: [0].count: is a string, not a number; fix: write 10 without quotes`},
 		{"count is no number", `[{"resource": "a", "count": "ten"}]`, `1:29: error: [0].count: is a string, not a number`},

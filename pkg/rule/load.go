@@ -56,7 +56,9 @@ func Load(files []File, o Options) (Set, Problems) {
 		f.load(file.Data)
 		f.finish()
 	}
-	l.checkGroups()
+	if !l.unread {
+		l.checkGroups()
+	}
 	l.problems.sort()
 	if len(l.problems.Errors()) > 0 {
 		return Set{}, l.problems
@@ -76,6 +78,7 @@ type loader struct {
 	apis     map[idKey]Position // names of API definitions
 
 	references []reference // resources of rules, compared with apis at the end
+	unread     bool        // some file could not be read, so what it defines is unknown
 }
 
 // idKey is a name within a domain.
@@ -141,7 +144,7 @@ func (f *fileLoad) ignore(name string, at spot) {
 func (f *fileLoad) finish() {
 	f.rule = ""
 	for _, field := range f.ignored {
-		message := "written by Sentinel's dashboard; ignored"
+		message := "Sentinel's bookkeeping; ignored"
 		if field.count > 1 {
 			message = fmt.Sprintf("%s (%d times in this file)", message, field.count)
 		}
@@ -181,6 +184,7 @@ func (f *fileLoad) load(data []byte) {
 	}
 	t, syntax := parse(data)
 	if syntax != nil {
+		f.unread = true
 		f.fail(spot{line: syntax.line, column: syntax.column}, syntax.message, syntax.fix)
 		return
 	}

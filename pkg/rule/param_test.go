@@ -89,7 +89,7 @@ func TestParamItemProblems(t *testing.T) {
 		{"no strategy", `{"fieldName": "x"}`, `2:1: error: parseStrategy: is missing: where the parameter is`},
 		{"no mapping", `"x"`, `2:1: error: is a string, not a parameter item`},
 		{"unknown field", `{"parseStrategy": 0, "matchstrategy": 1}`, `2:22: error: unknown field "matchstrategy"; did you mean "matchStrategy"?`},
-		{"index is internal", `{"parseStrategy": 0, "index": 3}`, `2:31: warning: index: written by Sentinel's dashboard; ignored`},
+		{"index is internal", `{"parseStrategy": 0, "index": 3}`, `2:31: warning: index: Sentinel's bookkeeping; ignored`},
 		{"empty fieldName is none", `{"parseStrategy": 0, "fieldName": "", "pattern": "", "matchStrategy": 0}`, ``},
 		{"no token", `{"parseStrategy": 2, "fieldName": "x y"}`, `2:35: error: fieldName: "x y" cannot be the name of a header`},
 		{"no token for a cookie", `{"parseStrategy": 4, "fieldName": "a=b"}`, `2:35: error: fieldName: "a=b" cannot be the name of a cookie`},

@@ -42,7 +42,7 @@ func everyField[T any](t *testing.T, s *schema[T], mapping, file, around string)
 		_, ps := Load([]File{{file, []byte(fmt.Sprintf(around, text))}}, Options{})
 		var got []Problem
 		for _, p := range ps {
-			if strings.HasSuffix("."+p.Field, "."+fd.name) {
+			if strings.HasSuffix("."+strings.TrimSuffix(p.Field, "[0]"), "."+fd.name) {
 				got = append(got, p)
 			}
 		}

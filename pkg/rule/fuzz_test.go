@@ -1,0 +1,59 @@
+package rule
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// seeds adds the rule files of the golden sets with one extension, and odd ones.
+func seeds(f *testing.F, ext string, more ...string) {
+	files, err := filepath.Glob("testdata/golden/*/*" + ext)
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	for _, data := range more {
+		f.Add([]byte(data))
+	}
+}
+
+// loadAny loads data as every kind that is supported and holds Load to what it promises.
+func loadAny(t *testing.T, ext string, data []byte) {
+	for _, stem := range []string{"gw-flow-rules", "gw-api-definitions", "rules", "flow-rules"} {
+		set, ps := Load([]File{{stem + ext, data}}, Options{})
+		failed := ps.Err() != nil
+		if failed != (set.Revision == "") || failed && len(set.GatewayFlow)+len(set.APIs) > 0 {
+			t.Fatalf("%s: %d rules, revision %q, error %v", stem, len(set.GatewayFlow), set.Revision, ps.Err())
+		}
+		for _, p := range ps {
+			if p.Pos.File != stem+ext || p.Pos.Line < 0 || p.Pos.Column < 0 || p.Message == "" {
+				t.Fatalf("problem %+v", p)
+			}
+		}
+		ids := make(map[string]bool)
+		for i := range set.GatewayFlow {
+			r := &set.GatewayFlow[i]
+			if ids[r.ID] || r.ID == "" || r.Limit < 0 || r.Limit > MaxLimit || r.SampleCount < 1 || r.Interval <= 0 {
+				t.Fatalf("rule %+v", r)
+			}
+			ids[r.ID] = true
+		}
+	}
+}
+
+func FuzzLoadJSON(f *testing.F) {
+	seeds(f, ".json", `[{"a":1,}]`, `{"domain":"x","descriptors":[{"key":"a"}]}`, `["\ud800"]`, "\ufeff[]", `[1e400]`)
+	f.Fuzz(func(t *testing.T, data []byte) { loadAny(t, ".json", data) })
+}
+
+func FuzzLoadYAML(f *testing.F) {
+	seeds(f, ".yaml", "a: &x [*x]\n", "- &a {b: 1}\n- <<: *a\n", "? [a]\n: 1\n", "--- |\n x\n...\n", "a: !!str 5\n", "- - - ? a\n", "a:\r\n\tb: 1", "'", "\"\\", "{a, b: }", "%YAML 1.2\n---\n")
+	f.Fuzz(func(t *testing.T, data []byte) { loadAny(t, ".yaml", data) })
+}

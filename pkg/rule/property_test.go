@@ -1,0 +1,219 @@
+package rule
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// ruleFields generates a gateway flow rule as a mapping from field to JSON text, most of them valid.
+func ruleFields() *rapid.Generator[map[string]json.RawMessage] {
+	oneOf := func(values ...string) *rapid.Generator[string] { return rapid.SampledFrom(values) }
+	text := rapid.Custom(func(t *rapid.T) string {
+		s := rapid.OneOf(rapid.String(), rapid.StringMatching(`[a-z/*.{}:é -]{1,12}`), oneOf("on", "null", "1", "1e3", "~", "- a", "a: b", "#", "'", "", "<<")).Draw(t, "text")
+		out, _ := json.Marshal(strings.ToValidUTF8(s, "?"))
+		return string(out)
+	})
+	number := rapid.StringMatching(`-?(0|[1-9][0-9]{0,3})(\.[0-9]{1,2})?(e[0-2])?`)
+	choices := map[string]*rapid.Generator[string]{
+		"id":                   rapid.OneOf(text, number),
+		"resource":             text,
+		"resourceMode":         oneOf("0", "1", `"route"`, `"api"`, "2", "null"),
+		"grade":                oneOf("1", `"qps"`, "0"),
+		"count":                rapid.OneOf(number, oneOf("10", "2.5", "1e15", "0.333", `"5"`)),
+		"intervalSec":          oneOf("1", "60", "3600", "0", "1.5", `"1"`),
+		"interval":             oneOf("1", "5"),
+		"intervalUnit":         oneOf("0", "1", `"minute"`, "4"),
+		"controlBehavior":      oneOf("0", `"reject"`, "2"),
+		"burst":                oneOf("0", "5"),
+		"maxQueueingTimeoutMs": oneOf("500", "-1"),
+		"window":               oneOf(`"aligned"`, `"strict"`, `"Strict"`),
+		"sampleCount":          oneOf("1", "2", "7", "10", "61"),
+		"shadow":               oneOf("true", "false", "1"),
+		"app":                  text,
+		"bogus":                text,
+		"paramItem": rapid.Custom(func(t *rapid.T) string {
+			return fmt.Sprintf(`{"parseStrategy": %s, "fieldName": %s, "pattern": %s, "matchStrategy": %s}`,
+				oneOf("0", "2", "3", "4", `"header"`, `"cookie"`, "9").Draw(t, "strategy"), rapid.OneOf(text, oneOf(`"x-user-id"`, "null")).Draw(t, "field"),
+				text.Draw(t, "pattern"), oneOf("0", "1", "2", "3", `"regex"`).Draw(t, "match"))
+		}),
+	}
+	valid := map[string]string{"resource": `"orders"`, "count": "10"}
+	return rapid.Custom(func(t *rapid.T) map[string]json.RawMessage {
+		fields := make(map[string]json.RawMessage)
+		for name, value := range valid {
+			fields[name] = json.RawMessage(value)
+		}
+		for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(slices.Sorted(maps.Keys(choices))), 0, 6, rapid.ID[string]).Draw(t, "fields") {
+			fields[name] = json.RawMessage(choices[name].Draw(t, name))
+		}
+		return fields
+	})
+}
+
+// blockYAML writes rules in block style. Scalars are JSON's, which YAML reads alike.
+func blockYAML(t *rapid.T, rules []map[string]json.RawMessage) []byte {
+	var b strings.Builder
+	for _, rule := range rules {
+		indent := "- "
+		for _, name := range slices.Sorted(maps.Keys(rule)) {
+			b.WriteString(indent + name + ":")
+			indent = "  "
+			var nested map[string]json.RawMessage
+			if rule[name][0] != '{' {
+				b.WriteString(" " + string(rule[name]) + "\n")
+				continue
+			}
+			if err := json.Unmarshal(rule[name], &nested); err != nil {
+				t.Fatal(err)
+			}
+			b.WriteByte('\n')
+			for _, key := range slices.Sorted(maps.Keys(nested)) {
+				b.WriteString("    " + key + ": " + string(nested[key]) + "\n")
+			}
+		}
+	}
+	return []byte(b.String())
+}
+
+// messages drops the places, which differ between the two forms, and sorts by field.
+func messages(ps Problems) map[string]int {
+	out := make(map[string]int)
+	for _, p := range ps {
+		message, _, _ := strings.Cut(p.Message, " at gw-flow-rules")
+		out[fmt.Sprint(p.Severity, p.Field, p.Rule, message, p.Fix)]++
+	}
+	return out
+}
+
+// TestJSONAndYAMLDecodeEqual writes generated rules as JSON and as block YAML and
+// requires the same rules and the same problems.
+func TestJSONAndYAMLDecodeEqual(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules := rapid.SliceOfN(ruleFields(), 1, 3).Draw(t, "rules")
+		asJSON, err := json.MarshalIndent(rules, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		asYAML := blockYAML(t, rules)
+		fromJSON, problemsJSON := Load([]File{{"gw-flow-rules.json", asJSON}}, Options{})
+		fromYAML, problemsYAML := Load([]File{{"gw-flow-rules.yaml", asYAML}}, Options{})
+		for _, set := range []*Set{&fromJSON, &fromYAML} {
+			set.Revision = ""
+			for i := range set.GatewayFlow {
+				set.GatewayFlow[i].Pos = Position{}
+			}
+		}
+		if !reflect.DeepEqual(messages(problemsJSON), messages(problemsYAML)) {
+			t.Fatalf("JSON\n%s\n%v\nYAML\n%s\n%v", asJSON, problemsJSON, asYAML, problemsYAML)
+		}
+		if !reflect.DeepEqual(fromJSON, fromYAML) {
+			t.Fatalf("JSON\n%s\n%+v\nYAML\n%s\n%+v", asJSON, fromJSON, asYAML, fromYAML)
+		}
+	})
+}
+
+// TestIDsAndStateKeys holds what every accepted rule must satisfy.
+func TestIDsAndStateKeys(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		rules := rapid.SliceOfN(ruleFields(), 1, 4).Draw(t, "rules")
+		data, err := json.Marshal(rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, ps := Load([]File{{"gw-flow-rules.json", data}}, Options{})
+		if ps.Err() != nil && len(set.GatewayFlow) > 0 {
+			t.Fatal("a set with errors holds rules")
+		}
+		keys := make(map[string]bool)
+		for i := range set.GatewayFlow {
+			r := &set.GatewayFlow[i]
+			for _, c := range []byte(r.ID) {
+				if c < ' ' || c > '~' || c == '"' || c == '\\' {
+					t.Fatalf("id %q holds %q", r.ID, c)
+				}
+			}
+			if r.ID == "" || len(r.ID) > maxDerivedIDBytes {
+				t.Fatalf("id of %d bytes", len(r.ID))
+			}
+			if key := r.StateKey(); keys[key] {
+				t.Fatalf("state key %q twice", key)
+			} else {
+				keys[key] = true
+			}
+			if r.Limit < 0 || r.Limit > MaxLimit || r.SampleCount < 1 || r.Interval.Milliseconds()%int64(r.SampleCount) != 0 {
+				t.Fatalf("limit %d, %d samples of %v", r.Limit, r.SampleCount, r.Interval)
+			}
+		}
+	})
+}
+
+// TestStateKeyHoldsWhatGivesStateItsMeaning changes one field at a time.
+func TestStateKeyHoldsWhatGivesStateItsMeaning(t *testing.T) {
+	t.Parallel()
+	load := func(fields string) *GatewayFlowRule {
+		set, text := problems(t, "gw-flow-rules.json", `[{"id": "x", "resource": "a", "count": 10, "paramItem": {"parseStrategy": 2, "fieldName": "X-A", "pattern": "p"}`+fields+`}]`, Options{})
+		if len(set.GatewayFlow) != 1 {
+			t.Fatal(text)
+		}
+		return &set.GatewayFlow[0]
+	}
+	base := load("").StateKey()
+	for _, same := range []func(r *GatewayFlowRule){
+		func(r *GatewayFlowRule) { r.Limit, r.Count = 20, "20" },
+		func(r *GatewayFlowRule) { r.Pos = Position{File: "b"} },
+		func(r *GatewayFlowRule) { r.Shadow = true },
+		func(r *GatewayFlowRule) { r.Param.FieldName = "x-a" },
+		func(r *GatewayFlowRule) { r.MaxKeys = 5 },
+	} {
+		r := load("")
+		if same(r); r.StateKey() != base {
+			t.Errorf("the key of %+v differs", r)
+		}
+	}
+	seen := map[string]bool{base: true}
+	for _, other := range []func(r *GatewayFlowRule){
+		func(r *GatewayFlowRule) { r.ID = "y" },
+		func(r *GatewayFlowRule) { r.Domain = "y" },
+		func(r *GatewayFlowRule) { r.Resource = "b" },
+		func(r *GatewayFlowRule) { r.Mode = ModeAPI },
+		func(r *GatewayFlowRule) { r.Interval *= 2 },
+		func(r *GatewayFlowRule) { r.Window = WindowStrict },
+		func(r *GatewayFlowRule) { r.SampleCount = 5 },
+		func(r *GatewayFlowRule) { r.Param = nil },
+		func(r *GatewayFlowRule) { r.Param.Source = SourceCookie },
+		func(r *GatewayFlowRule) { r.Param.FieldName = "X-B" },
+		func(r *GatewayFlowRule) { r.Param.Pattern = "q" },
+		func(r *GatewayFlowRule) { r.Param.Match = MatchPrefix },
+	} {
+		r := load("")
+		if other(r); seen[r.StateKey()] {
+			t.Errorf("the key of %+v is not its own", r)
+		}
+		seen[r.StateKey()] = true
+	}
+}
+
+func TestLongDerivedIDs(t *testing.T) {
+	t.Parallel()
+	long := func(last string) string {
+		return `{"resource": "a", "count": 1, "paramItem": {"parseStrategy": 0, "pattern": "` + strings.Repeat("é", 200) + last + `"}}`
+	}
+	set, text := problems(t, "gw-flow-rules.json", "["+long("a")+","+long("b")+"]", Options{})
+	if len(set.GatewayFlow) != 2 {
+		t.Fatal(text)
+	}
+	for _, r := range set.GatewayFlow {
+		if len(r.ID) != maxDerivedIDBytes {
+			t.Errorf("id of %d bytes: %s", len(r.ID), r.ID)
+		}
+	}
+}

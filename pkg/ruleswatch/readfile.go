@@ -33,14 +33,16 @@ func readFile(name, location string, room int) (rule.File, error) {
 	if !info.Mode().IsRegular() {
 		return rule.File{}, notRegular(name, info.Mode())
 	}
-	data, err := io.ReadAll(io.LimitReader(f, int64(room)+1))
-	if err != nil {
+	// The size may change until the end is reached, so it is a hint and the bound is on what is read.
+	var data bytes.Buffer
+	data.Grow(int(min(info.Size(), int64(room))) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(f, int64(room)+1)); err != nil {
 		return rule.File{}, pathError(name, err)
 	}
-	if len(data) > room {
+	if data.Len() > room {
 		return rule.File{}, fmt.Errorf("%s: the rule files of one path together must not exceed %d MiB", name, maxBytes>>20)
 	}
-	return rule.File{Name: name, Data: data}, nil
+	return rule.File{Name: name, Data: data.Bytes()}, nil
 }
 
 func notRegular(name string, m fs.FileMode) error {

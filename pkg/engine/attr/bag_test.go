@@ -130,7 +130,7 @@ func TestParam(t *testing.T) {
 		"X-User", "bob", "x-user", "eve", "header.dup", "1", "header.DUP", "2",
 		"query.sku", "sent", "query.empty", "", "arg.0", "a",
 		"path", "/p?sku=parsed&page=2&bare=parsed", "bare", "b",
-		"cookie", "sid=s1; bare=parsed; sku=c", "remote_address", "::FFFF:1.2.3.4", "host", "H:1")
+		"cookie", "sid=s1; bare=baked; sku=c", "remote_address", "::FFFF:1.2.3.4", "host", "H:1")
 	for _, c := range []struct {
 		source rule.ParamSource
 		name   string
@@ -148,7 +148,7 @@ func TestParam(t *testing.T) {
 		{rule.SourceURLParam, "empty", "", engine.Present},
 		{rule.SourceURLParam, "page", "2", engine.Present},
 		{rule.SourceURLParam, "bare", "parsed", engine.Present},
-		{rule.SourceCookie, "bare", "parsed", engine.Present},
+		{rule.SourceCookie, "bare", "baked", engine.Present},
 		{rule.SourceHeader, "bare", "b", engine.Present},
 		{rule.SourceCookie, "sid", "s1", engine.Present},
 		{rule.SourceCookie, "sku", "c", engine.Present},
@@ -232,6 +232,31 @@ func TestStringsSurviveGrowth(t *testing.T) {
 	second, _ := b.Param(rule.SourceURLParam, "b")
 	if r.Path != "/a" || r.Host != "host" || first != "A" || second != strings.Repeat("B", 5000) {
 		t.Errorf("got %q %q %q and %d bytes", r.Path, r.Host, first, len(second))
+	}
+}
+
+// A bag at rest pins no strings, and keeps its buffers only while they are small.
+func TestReset(t *testing.T) {
+	t.Parallel()
+	var b Bag
+	for _, c := range []struct {
+		value string
+		kept  bool
+	}{{"%41", true}, {strings.Repeat("%41", maxKept+1), false}} {
+		fill(&b, "x-user", "bob", "path", "/?a="+c.value, "cookie", "a=1")
+		b.Param(rule.SourceURLParam, "a")
+		b.Param(rule.SourceCookie, "a")
+		entries, found := b.entries, b.found
+		b.Reset()
+		if len(entries) != 1 || entries[0] != (entry{}) || len(found) != 2 || found[0] != (finding{}) {
+			t.Errorf("after Reset: got entries %q, found %q", entries, found)
+		}
+		if n := len(b.entries) + len(b.found) + len(b.scratch.buf); n != 0 {
+			t.Errorf("after Reset: %d things are left", n)
+		}
+		if kept := cap(b.scratch.buf) > 0; kept != c.kept {
+			t.Errorf("scratch of %d bytes kept: %v", cap(b.scratch.buf), kept)
+		}
 	}
 }
 

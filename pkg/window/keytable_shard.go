@@ -93,7 +93,8 @@ func (t *KeyTable) claim(sh *shard, own uint64, k Key) (s *store, slot int, seq 
 			t.advance(seq)
 			break
 		}
-		n := min(2*len(s.groups), t.most)
+		// By half: a shard is then between half and, as long as keys find room, 80 % full.
+		n := min(len(s.groups)*3/2+1, t.most)
 		if n == len(s.groups) || !sh.resize(n, t.form) {
 			return nil, 0, 0, false
 		}
@@ -135,8 +136,8 @@ func (sh *shard) take(keys *KeyBudget) bool {
 }
 
 // resize moves all entries to a store of n groups. The lock is held. It returns false, and changes
-// nothing, if an entry finds no room there, which is as good as impossible while no more than three
-// slots of four would be taken.
+// nothing, if an entry finds no room there, which is as good as impossible while no more than nine
+// slots of ten would be taken.
 //
 // Each state is swapped for vacant as it leaves, so that a caller who still has the old store before
 // him cannot change what has been moved: he waits for the lock, and loads the new store.
@@ -148,7 +149,7 @@ func (sh *shard) resize(n int, f form) bool {
 		if k == 0 {
 			continue
 		}
-		to := next.empty(Key(k))
+		to := next.makeRoom(Key(k))
 		if to < 0 {
 			old.restore(next, i)
 			return false
@@ -172,4 +173,30 @@ func (s *store) restore(next *store, n int) {
 			state.Store(moved.Load())
 		}
 	}
+}
+
+// makeRoom is empty for a store that nobody else sees yet: if both groups of k are full, it moves
+// one of their entries to that entry's other group.
+func (s *store) makeRoom(k Key) int {
+	if slot := s.empty(k); slot >= 0 {
+		return slot
+	}
+	a, b := s.choices(k)
+	for _, at := range [2]int{a, b} {
+		for slot := at * groupSlots; slot < (at+1)*groupSlots; slot++ {
+			key, state := s.slot(slot)
+			to := s.empty(Key(key.Load()))
+			if to < 0 {
+				continue
+			}
+			newKey, newState := s.slot(to)
+			newKey.Store(key.Load())
+			newState.Store(state.Load())
+			copy(s.countsOf(to), s.countsOf(slot))
+			key.Store(0)
+			state.Store(vacant)
+			return slot
+		}
+	}
+	return -1
 }

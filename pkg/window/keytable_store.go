@@ -101,7 +101,6 @@ func (s *store) empty(k Key) int {
 		g := &s.groups[at]
 		free, last := 0, 0
 		for i := range groupSlots {
-			step(&g.state[i])
 			if g.state[i].Load() == vacant {
 				free, last = free+1, i
 			}

@@ -70,7 +70,7 @@ type Bag struct {
 	path         string
 	pathTooLarge bool
 	query        string
-	host, ip     field
+	host, ip     string
 
 	found   []finding // what was parsed out of the query and the cookie header so far
 	scratch scratch
@@ -93,7 +93,7 @@ func (b *Bag) Reset() {
 	b.reported = false
 	b.resolved = false
 	b.path, b.pathTooLarge, b.query = "", false, ""
-	b.host, b.ip = field{}, field{}
+	b.host, b.ip = "", ""
 	clear(b.found)
 	b.found = b.found[:0]
 	b.scratch.reset()
@@ -176,18 +176,14 @@ func (b *Bag) addNamed(key, value string) {
 	b.entries = append(b.entries, entry{k, name, value})
 }
 
-// first returns the first of the given attributes that has a value, and whether any was sent.
-func (b *Bag) first(keys ...known) field {
-	var f field
+// first returns the first of the given attributes that has a value.
+func (b *Bag) first(keys ...known) string {
 	for _, k := range keys {
-		if c := b.known[k]; c.sent {
-			f.sent = true
-			if c.value != "" {
-				return c
-			}
+		if v := b.known[k].value; v != "" {
+			return v
 		}
 	}
-	return f
+	return ""
 }
 
 // Report says whether the bag is a completion report, that is whether it has any of the sidecard.*
@@ -200,12 +196,12 @@ func (b *Bag) Report() (token string, ok bool) {
 // and client address come in one spelling each; a path above 64 KiB is said to be too large.
 func (b *Bag) Request(r *engine.Request) {
 	b.resolve()
-	r.Resource = b.first(knownResource, knownRoute, knownGenericKey).value
+	r.Resource = b.first(knownResource, knownRoute, knownGenericKey)
 	r.Path = b.path
 	r.PathTooLarge = b.pathTooLarge
-	r.Method = b.first(knownMethod, knownColonMethod).value
-	r.Host = b.host.value
-	r.ClientIP = b.ip.value
+	r.Method = b.first(knownMethod, knownColonMethod)
+	r.Host = b.host
+	r.ClientIP = b.ip
 	r.Origin = b.known[knownOrigin].value
 	r.Attrs = b
 }
@@ -216,7 +212,7 @@ func (b *Bag) resolve() {
 		return
 	}
 	b.resolved = true
-	if raw := b.first(knownPath, knownColonPath).value; raw != "" {
+	if raw := b.first(knownPath, knownColonPath); raw != "" {
 		path, query := splitTarget(raw)
 		b.query = query
 		if len(path) > maxPath {
@@ -225,10 +221,6 @@ func (b *Bag) resolve() {
 			b.path = b.scratch.path(path)
 		}
 	}
-	if f := b.first(knownHost, knownAuthority); f.sent {
-		b.host = field{b.scratch.host(f.value), true}
-	}
-	if f := b.first(knownRemoteAddress, knownMaskedRemoteAddress); f.sent {
-		b.ip = field{b.scratch.ip(f.value), true}
-	}
+	b.host = b.scratch.host(b.first(knownHost, knownAuthority))
+	b.ip = b.scratch.ip(b.first(knownRemoteAddress, knownMaskedRemoteAddress))
 }

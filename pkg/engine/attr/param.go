@@ -7,19 +7,15 @@ import (
 
 var _ engine.Attrs = (*Bag)(nil)
 
-// Param returns a parameter of the request. For headers the name must be in lower case; for the
-// client address and the host it is ignored. A header is its header.NAME attribute, else the bare
-// one; a URL parameter is query.NAME, else what the query of the path has, else the bare one; a
-// cookie is cookie.NAME, else what the Cookie header has, else the bare one. A query or Cookie
-// header above 64 KiB that would have to be searched is TooLarge. Nothing is parsed before a rule
-// asks for it.
+// Param returns a header, URL parameter or cookie of the request; client address and host are no
+// parameters but fields that Request fills. The name of a header must be in lower case. A header is
+// its header.NAME attribute, else the bare one; a URL parameter is query.NAME, else what the query
+// of the path has, else the bare one; a cookie is cookie.NAME, else what the Cookie header has, else
+// the bare one. A query or Cookie header above 64 KiB that would have to be searched is TooLarge.
+// Nothing is parsed before a rule asks for it.
 func (b *Bag) Param(source rule.ParamSource, name string) (string, engine.Presence) {
 	b.resolve()
 	switch source {
-	case rule.SourceClientIP:
-		return b.ip.value, presence(b.ip.sent)
-	case rule.SourceHost:
-		return b.host.value, presence(b.host.sent)
 	case rule.SourceHeader:
 		return b.header(name)
 	case rule.SourceURLParam:

@@ -1,10 +1,13 @@
 package attr
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sidecard/sidecard/pkg/rule"
 )
 
 func normal(raw string) (path, query string) {
@@ -126,6 +129,25 @@ func TestPathProperties(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"/", "//", ".", "..", "%2e", "%2E", "a", "b;x=1", ";", "%", "%2f", "%25", "41", "%61", "%zz", "\xff", " ", "*", "://", "http", "é"})
 	rapid.Check(t, func(rt *rapid.T) {
 		checkNormal(rt, strings.Join(rapid.SliceOfN(piece, 0, 12).Draw(rt, "pieces"), ""))
+	})
+}
+
+// The validation of rules refuses path patterns that no path can match, and has a spelling of its own
+// for that: the two must not part.
+func TestRulesAgreeOnSpelling(t *testing.T) {
+	t.Parallel()
+	piece := rapid.SampledFrom([]string{"/", ".", "..", "%2e", "a", "b;x=1", "%", "%2f", "%3a", "41", "%61", "%7B", "%zz", "@", "+", "é", "|", "~", "%\x10\x11"})
+	rapid.Check(t, func(rt *rapid.T) {
+		pattern := "/" + strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(rt, "pieces"), "")
+		data, err := json.Marshal([]map[string]any{{"apiName": "a", "predicateItems": []map[string]any{{"pattern": pattern, "matchStrategy": 0}}}})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		_, problems := rule.Load([]rule.File{{Name: "gw-api-definitions.json", Data: data}}, rule.Options{})
+		path, _ := normal(pattern)
+		if err := problems.Err(); (err == nil) != (path == pattern) {
+			rt.Fatalf("%q is normally %q; the rule file says %v", pattern, path, err)
+		}
 	})
 }
 

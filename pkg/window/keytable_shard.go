@@ -143,20 +143,23 @@ func (sh *shard) take(keys *KeyBudget) bool {
 // him cannot change what has been moved: he waits for the lock, and loads the new store.
 func (sh *shard) resize(n int, f form) bool {
 	old, next := sh.store.Load(), newStore(n, f)
+	// One slot of each group at a time: neighbours in the old store have neighbouring choices in the
+	// new one, and if they came one after the other they would not spread evenly.
 	for i := range len(old.groups) * groupSlots {
-		key, state := old.slot(i)
+		slot := i%len(old.groups)*groupSlots + i/len(old.groups)
+		key, state := old.slot(slot)
 		k := key.Load()
 		if k == 0 {
 			continue
 		}
 		to := next.makeRoom(Key(k))
 		if to < 0 {
-			old.restore(next, i)
+			old.restore(next)
 			return false
 		}
 		newKey, newState := next.slot(to)
 		newKey.Store(k)
-		copy(next.countsOf(to), old.countsOf(i))
+		copy(next.countsOf(to), old.countsOf(slot))
 		step(state)
 		newState.Store(state.Swap(vacant))
 	}
@@ -164,11 +167,11 @@ func (sh *shard) resize(n int, f form) bool {
 	return true
 }
 
-// restore gives the first n slots the states back that were moved to next.
-func (s *store) restore(next *store, n int) {
-	for i := range n {
+// restore gives the slots the states back that were moved to next.
+func (s *store) restore(next *store) {
+	for i := range len(s.groups) * groupSlots {
 		key, state := s.slot(i)
-		if k := key.Load(); k != 0 {
+		if k := key.Load(); k != 0 && state.Load() == vacant {
 			_, moved := next.slot(next.find(Key(k)))
 			state.Store(moved.Load())
 		}

@@ -21,6 +21,9 @@ func parseYAML(data []byte) (t *tree, err *syntaxError) {
 			t, err = nil, &syntaxError{line: 1, column: 1, message: "not readable as YAML", fix: "write the file as JSON"}
 		}
 	}()
+	if err := checkBlankLines(data); err != nil {
+		return nil, err
+	}
 	tokens := lexer.Tokenize(string(data))
 	empty, err := checkTokens(tokens)
 	if err != nil || empty {
@@ -57,46 +60,6 @@ func yamlSyntax(parseErr error) *syntaxError {
 	return &syntaxError{line: 1, column: 1, message: parseErr.Error()}
 }
 
-// checkTokens refuses what must not reach the parser: nesting that would exhaust its stack, and a
-// second document, which it would drop in silence. It reports whether the file has no content.
-func checkTokens(tokens token.Tokens) (empty bool, err *syntaxError) {
-	empty = true
-	flow, run := 0, 0       // open brackets; indicators in a row, each of which may open a level
-	var second *token.Token // the line that ends the first document with content
-	for _, tk := range tokens {
-		switch tk.Type {
-		case token.DocumentHeaderType:
-			if !empty && second == nil {
-				second = tk
-			}
-			continue
-		case token.DocumentEndType, token.CommentType:
-			continue
-		case token.DirectiveType:
-			return false, unreadable(placed(tk), "YAML directives are not supported", "remove the line")
-		case token.TagType:
-			return false, unreadable(placed(tk), "YAML tags are not supported", `write strings as "…" and numbers plain`)
-		case token.SequenceStartType, token.MappingStartType:
-			flow++
-		case token.SequenceEndType, token.MappingEndType:
-			flow--
-		case token.SequenceEntryType, token.MappingKeyType, token.AnchorType:
-			run++
-		case token.StringType, token.SingleQuoteType, token.DoubleQuoteType:
-			run = 0
-		}
-		if empty = false; second != nil {
-			at := placed(second)
-			return false, unreadable(at, "a second YAML document begins here", "keep one document in a file")
-		}
-		if flow > maxDepth || run > 2*maxDepth {
-			at := placed(tk)
-			return false, tooDeep(at.line, at.column)
-		}
-	}
-	return empty, nil
-}
-
 // yamlBuilder turns the parser's tree into nodes.
 type yamlBuilder struct {
 	tree    tree
@@ -117,9 +80,6 @@ func unreadable(at *node, message, fix string) *syntaxError {
 
 func (b *yamlBuilder) value(in ast.Node, depth int) (*node, *syntaxError) {
 	n := placed(in.GetToken())
-	if depth > maxDepth {
-		return nil, tooDeep(n.line, n.column)
-	}
 	switch v := in.(type) {
 	case *ast.NullNode:
 	case *ast.BoolNode:
@@ -138,7 +98,7 @@ func (b *yamlBuilder) value(in ast.Node, depth int) (*node, *syntaxError) {
 	case *ast.MappingNode:
 		return n, b.mapping(n, v, depth)
 	case *ast.AnchorNode:
-		to, err := b.value(v.Value, depth+1)
+		to, err := b.value(v.Value, depth)
 		if err == nil {
 			b.anchors[v.Name.GetToken().Value] = to
 		}
@@ -156,7 +116,9 @@ func (b *yamlBuilder) value(in ast.Node, depth int) (*node, *syntaxError) {
 }
 
 func (b *yamlBuilder) list(n *node, in *ast.SequenceNode, depth int) *syntaxError {
-	n.kind = listNode
+	if n.kind = listNode; depth == maxDepth {
+		return tooDeep(n.line, n.column)
+	}
 	for _, value := range in.Values {
 		item, err := b.value(value, depth+1)
 		if err != nil {
@@ -171,7 +133,9 @@ func (b *yamlBuilder) list(n *node, in *ast.SequenceNode, depth int) *syntaxErro
 }
 
 func (b *yamlBuilder) mapping(n *node, in *ast.MappingNode, depth int) *syntaxError {
-	n.kind = mappingNode
+	if n.kind = mappingNode; depth == maxDepth {
+		return tooDeep(n.line, n.column)
+	}
 	m := mapping{node: n}
 	var merged []*node
 	for i, entry := range in.Values {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -8,122 +9,203 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sidecard/sidecard/pkg/rule"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "check", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+}
+
 // Each folder of testdata/check is a rules directory; beside it lie the outputs that check must
 // give for it.
-func TestCheckGoldens(t *testing.T) {
+func TestCheckOfGoodRules(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		dir  string
-		name string // of the golden file
-		args []string
-		code int
+		dir, golden string
+		args        []string
 	}{
-		{"good", "good.txt", nil, exitOK},
-		{"good", "good.print.txt", []string{"--print"}, exitOK},
-		{"good", "good.print.json", []string{"--print", "-o", "json"}, exitOK},
-		{"claimed", "claimed.print.txt", []string{"--print"}, exitOK},
-		{"codes", "codes.txt", nil, exitFailure},
-		{"codes", "codes.url-first.txt", []string{"--param-codes", "url-first"}, exitOK},
-		{"bad", "bad.txt", nil, exitFailure},
-		{"bad", "bad.print.txt", []string{"--print"}, exitFailure},
-		{"bad", "bad.json", []string{"-o", "json"}, exitFailure},
+		{"good", "good.txt", nil},
+		{"good", "good.print.txt", []string{"--print"}},
+		{"good", "good.print.json", []string{"--print", "-o", "json"}},
+		{"good", "good.json", []string{"-o", "json"}},
+		{"claimed", "claimed.print.txt", []string{"--print"}},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(tc.golden, func(t *testing.T) {
 			t.Parallel()
 			code, got, stderr := command{t: t, args: append([]string{"check", "testdata/check/" + tc.dir}, tc.args...)}.run()
-			if code != tc.code || stderr != "" {
-				t.Errorf("got exit code %d and %q on standard error, want %d and nothing", code, stderr, tc.code)
+			if code != exitOK || stderr != "" {
+				t.Errorf("got exit code %d and %q on standard error", code, stderr)
 			}
-			golden := filepath.Join("testdata", "check", tc.name)
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("got\n%s\nwant\n%s", got, want)
-			}
+			golden(t, tc.golden, got)
 		})
 	}
 }
 
-func TestCheckReadsTheVariableForParamCodes(t *testing.T) {
+// What is wrong with rules is pkg/rule's to say and to test; here it must be shown at its place.
+func TestCheckOfBadRules(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{"SIDECARD_PARAM_CODES": "url-first", "SIDECARD_LISTEN": "of no concern to check"}
-	code, stdout, stderr := command{t: t, env: env, args: []string{"check", "testdata/check/codes"}}.run()
-	if code != exitOK {
-		t.Errorf("got exit code %d, %q and\n%s", code, stderr, stdout)
+	want := []string{ // the beginnings of the lines
+		"testdata/check/bad/broken.yaml:2:13: error: ",
+		"testdata/check/bad/gw-flow-rules.json:2:3: error: [0].count: ",
+		"testdata/check/bad/gw-flow-rules.json:2:26: error: [0]: ",
+		"testdata/check/bad/gw-flow-rules.json:3:57: error: [1].controlBehavior: ",
+		"testdata/check/bad/gw-flow-rules.json:4:11: warning: [2].app: ",
+		"2 files: 4 errors, 1 warning",
+	}
+	for _, args := range [][]string{{"check", "testdata/check/bad"}, {"check", "--print", "testdata/check/bad"},
+		{"check", "testdata/check/bad/broken.yaml", "testdata/check/bad/gw-flow-rules.json"}} {
+		code, got, stderr := command{t: t, args: args}.run()
+		lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
+		if code != exitFailure || stderr != "" || len(lines) != len(want) {
+			t.Errorf("got exit code %d, %q on standard error and\n%s", code, stderr, got)
+			continue
+		}
+		for i := range want {
+			if !strings.HasPrefix(lines[i], want[i]) {
+				t.Errorf("%v: got %q, want %q…", args, lines[i], want[i])
+			}
+		}
+	}
+}
+
+func TestCheckTakesTheTableOfParamCodes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		env  map[string]string
+		args []string
+		code int
+	}{
+		{"the default", nil, nil, exitFailure},
+		{"the flag", nil, []string{"--param-codes", "url-first"}, exitOK},
+		{"the variable", map[string]string{"SIDECARD_PARAM_CODES": "url-first", "SIDECARD_LISTEN": "of no concern to check"}, nil, exitOK},
+		{"the flag over the variable", map[string]string{"SIDECARD_PARAM_CODES": "url-first"}, []string{"--param-codes", "sentinel"}, exitFailure},
+	} {
+		code, stdout, stderr := command{t: t, env: tc.env, args: append([]string{"check", "testdata/check/codes"}, tc.args...)}.run()
+		if code != tc.code || stderr != "" {
+			t.Errorf("%s: got exit code %d, %q and\n%s", tc.name, code, stderr, stdout)
+		}
 	}
 }
 
 func TestCheckOfWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()
-	for _, tc := range []struct {
-		name, path, want string
-	}{
-		{"a path that is not there", "/nonexistent", "error: /nonexistent: no such file or directory\n0 files: 1 error, 0 warnings\n"},
-		{"a directory without rule files", empty, "error: " + empty + ": holds no rule file (*.json, *.yaml or *.yml)\n0 files: 1 error, 0 warnings\n"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			code, got, _ := command{t: t, args: []string{"check", tc.path}}.run()
-			if code != exitFailure || got != tc.want {
-				t.Errorf("got exit code %d and\n%swant\n%s", code, got, tc.want)
-			}
+	for _, path := range []string{"/nonexistent", empty} {
+		code, got, _ := command{t: t, args: []string{"check", path}}.run()
+		if code != exitFailure || !strings.HasPrefix(got, "error: "+path+": ") || !strings.HasSuffix(got, "\n0 files: 1 error, 0 warnings\n") {
+			t.Errorf("%s: got exit code %d and\n%s", path, code, got)
+		}
+	}
+	file := write(t, "gw-flow-rules.json", "")
+	code, got, _ := command{t: t, args: []string{"check", file}}.run()
+	if code != exitFailure || !strings.HasPrefix(got, file+":1:1: error: ") || !strings.HasSuffix(got, "\n1 file: 1 error, 0 warnings\n") {
+		t.Errorf("an empty file is to be reported once: got exit code %d and\n%s", code, got)
+	}
+}
+
+// report returns what check would have found of one file.
+func report(errors, warnings int) checkReport {
+	r := checkReport{files: 1}
+	for i := range warnings {
+		r.problems = append(r.problems, rule.Problem{Severity: rule.Warning, Pos: rule.Position{File: "a.json", Line: i + 1, Column: 1}, Message: "odd"})
+	}
+	for i := range errors {
+		r.problems = append(r.problems, rule.Problem{
+			Pos: rule.Position{File: "a.json", Line: 1000 + i, Column: 7}, Field: "[0].count", Rule: "orders", Message: "is wrong", Fix: "write 1",
 		})
 	}
-	t.Run("an empty file is reported once", func(t *testing.T) {
-		t.Parallel()
-		file := write(t, "gw-flow-rules.json", "")
-		code, got, _ := command{t: t, args: []string{"check", file}}.run()
-		if code != exitFailure || !strings.HasPrefix(got, file+":1:1: error: ") || !strings.HasSuffix(got, "\n1 file: 1 error, 0 warnings\n") {
-			t.Errorf("got exit code %d and\n%s", code, got)
-		}
-	})
+	return r
+}
+
+func TestTextOfProblems(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := report(1, 2).writeText(&b, false); err != nil {
+		t.Fatal(err)
+	}
+	const want = `a.json:1:1: warning: odd
+a.json:2:1: warning: odd
+a.json:1000:7: error: [0].count: is wrong; fix: write 1
+1 file: 1 error, 2 warnings
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &b, want)
+	}
 }
 
 // However much is wrong, the text stays short and the errors are what it shows.
-func TestCheckCapsItsText(t *testing.T) {
+func TestTextIsCapped(t *testing.T) {
 	t.Parallel()
-	var b strings.Builder
-	b.WriteString("[\n")
-	for i := range 60 {
-		fmt.Fprintf(&b, `{"resource": "group-%d", "resourceMode": 1, "count": 1},`+"\n", i) // a warning: no such group
-	}
-	b.WriteString(`{"resource": "orders", "cuont": 1}]`)
-	file := write(t, "gw-flow-rules.json", b.String())
-	code, got, _ := command{t: t, args: []string{"check", file}}.run()
-	lines := strings.Split(strings.TrimSuffix(got, "\n"), "\n")
-	if code != exitFailure || len(lines) != shown+2 {
-		t.Fatalf("got exit code %d and %d lines:\n%s", code, len(lines), got)
-	}
-	if !strings.Contains(lines[0], ": error: ") || !strings.Contains(lines[1], ": error: ") {
-		t.Errorf("the first lines are\n%s\n%s", lines[0], lines[1])
-	}
-	if want := "... and 12 more; -o json shows all"; lines[shown] != want { // 60 warnings, 2 errors
-		t.Errorf("got %q, want %q", lines[shown], want)
-	}
-
-	_, got, _ = command{t: t, args: []string{"check", "-o", "json", file}}.run()
-	var report struct {
-		OK               bool
-		Errors, Warnings int
-		Problems         []struct{ Severity, File, Message string }
-	}
-	if err := json.Unmarshal([]byte(got), &report); err != nil {
+	var b bytes.Buffer
+	if err := report(2, shown+10).writeText(&b, true); err != nil {
 		t.Fatal(err)
 	}
-	if report.OK || report.Errors != 2 || report.Warnings != 60 || len(report.Problems) != 62 {
-		t.Errorf("got %d problems, %d errors, %d warnings", len(report.Problems), report.Errors, report.Warnings)
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(lines) != shown+2 || !strings.Contains(lines[1], ": error: ") || !strings.Contains(lines[2], ": warning: ") {
+		t.Fatalf("got %d lines:\n%s", len(lines), &b)
+	}
+	if want := "... and 12 more; -o json shows all"; lines[shown] != want {
+		t.Errorf("got %q, want %q", lines[shown], want)
+	}
+	if want := fmt.Sprintf("1 file: 2 errors, %d warnings", shown+10); lines[shown+1] != want {
+		t.Errorf("got %q, want %q", lines[shown+1], want)
+	}
+}
+
+func TestJSONOfProblems(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := report(1, shown+10).writeJSON(&b, true); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		OK               bool
+		Errors, Warnings int
+		Problems         []problemView
+		Rules            []ruleView
+	}
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.OK || got.Errors != 1 || got.Warnings != shown+10 || len(got.Problems) != shown+11 || got.Rules != nil {
+		t.Errorf("got %+v", got)
+	}
+	want := problemView{Severity: "error", File: "a.json", Line: 1000, Column: 7, Field: "[0].count", Rule: "orders", Message: "is wrong", Fix: "write 1"}
+	if last := got.Problems[len(got.Problems)-1]; last != want {
+		t.Errorf("got %+v, want %+v", last, want)
+	}
+}
+
+func TestViewOfAnUnlimitedRule(t *testing.T) {
+	t.Parallel()
+	view := rulesView{Rules: []ruleView{viewRule(rule.GatewayFlowRule{ID: "free", Resource: "r", Unlimited: true, Limit: 7, SampleCount: 10})}}
+	var b bytes.Buffer
+	if err := view.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "unlimited") || strings.Contains(text, "7") {
+		t.Errorf("got\n%s", text)
+	}
+	text, err := json.Marshal(view)
+	if err != nil || strings.Contains(string(text), "limit") || strings.Contains(string(text), "bound") {
+		t.Errorf("got %s, %v", text, err)
 	}
 }

@@ -26,6 +26,7 @@ type ruleView struct {
 	Param       string `json:"param,omitempty"`
 	OnMissing   string `json:"onMissing,omitempty"`
 	MaxKeys     int    `json:"maxKeys,omitempty"`
+	Overflow    string `json:"overflow,omitempty"`
 	FullBytes   int64  `json:"fullBytes,omitempty"` // memory of the key table at its full size
 	Shadow      bool   `json:"shadow,omitempty"`
 }
@@ -69,7 +70,8 @@ func viewRule(r rule.GatewayFlowRule) ruleView {
 		v.Limit, v.Bound = &limit, &bound
 	}
 	if r.Param != nil {
-		v.Param, v.OnMissing, v.MaxKeys = describeParam(r.Param), onMissingName(r.OnMissing), r.MaxKeys
+		v.Param, v.OnMissing = describeParam(r.Param), onMissingName(r.OnMissing)
+		v.MaxKeys, v.Overflow = r.MaxKeys, overflowName(r.Overflow)
 	}
 	return v
 }

@@ -28,6 +28,12 @@ const maintenance = time.Minute
 // serve runs the daemon until p.stop is done and what follows that has ended.
 func serve(p process, cfg config) error {
 	s, err := open(p.stop, cfg)
+	if p.stop.Err() != nil { // told to stop while starting
+		if s != nil {
+			s.close()
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -108,6 +114,7 @@ func (d *daemon) run(stop, kill context.Context, s *sockets) error {
 	}, d.health)
 	status := d.status.server()
 
+	d.log.Info().Strs("listen", d.cfg.Listen).Str("status", d.cfg.Status).Strs("rules", d.cfg.Rules).Msg("listening")
 	work, endWork := context.WithCancel(context.Background())
 	defer endWork()
 	g := group{failed: make(chan error, 1)}
@@ -119,7 +126,6 @@ func (d *daemon) run(stop, kill context.Context, s *sockets) error {
 	if s.status != nil {
 		g.start(func() error { return serveStatus(status, s.status) })
 	}
-	d.log.Info().Strs("listen", d.cfg.Listen).Str("status", d.cfg.Status).Strs("rules", d.cfg.Rules).Msg("listening")
 
 	var failure error
 	select {
@@ -130,7 +136,7 @@ func (d *daemon) run(stop, kill context.Context, s *sockets) error {
 	d.status.draining.Store(true)
 	d.health.Shutdown()
 	if failure == nil {
-		d.log.Info().Int("connections", s.clients.Open()).Dur("atMost", d.cfg.Drain).Msg("stopping, serving open connections until they leave")
+		d.log.Info().Int("connections", s.clients.Open()).Stringer("atMost", d.cfg.Drain).Msg("stopping, serving open connections until they leave")
 		drain(kill, &s.clients, d.cfg.Drain)
 	}
 	stopServer(kill, server, goodbye)

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 )
 
@@ -32,6 +33,7 @@ type process struct {
 }
 
 func main() {
+	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // of all loggers; nothing logs yet
 	stop, kill, release := signals()
 	code := run(process{
 		lookup: os.LookupEnv,

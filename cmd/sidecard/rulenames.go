@@ -39,6 +39,16 @@ func onMissingName(o rule.OnMissing) string {
 	return unnamed
 }
 
+func overflowName(o rule.Overflow) string {
+	switch o {
+	case rule.OverflowBlock:
+		return "block"
+	case rule.OverflowAllow:
+		return "allow"
+	}
+	return unnamed
+}
+
 func sourceName(s rule.ParamSource) string {
 	switch s {
 	case rule.SourceClientIP:

@@ -27,7 +27,8 @@ func TestServeDecidesAndReports(t *testing.T) {
 	d := start(t, withRules(t, twoAnHour))
 	d.log.wait(t, "ready, serving decisions", 1)
 
-	if got := passes(t, d.dial(), "orders", 5); got != 2 {
+	conn := d.dial()
+	if got := passes(t, conn, "orders", 5); got != 2 {
 		t.Errorf("%d of 5 passed, want 2", got)
 	}
 	if code, line := d.healthcheck(); code != exitOK || !strings.HasSuffix(line, "rls.sock: SERVING\n") {
@@ -52,6 +53,7 @@ func TestServeDecidesAndReports(t *testing.T) {
 		t.Errorf("another page: got %d, want 404", code)
 	}
 
+	conn.Close()
 	d.stop()
 	if code := d.exit(); code != exitOK {
 		t.Errorf("exit code %d", code)

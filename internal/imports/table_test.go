@@ -47,7 +47,7 @@ var table = []row{
 		why: "metrics read counters at a scrape and are not on any path that counts"},
 	{path: "internal/imports", tests: true, why: "it has no code"},
 	{path: "internal/testkit/...", tests: true, ours: []string{"..."},
-		modules: []string{grpcModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "github.com/goccy/go-yaml", "golang.org/x/sys", "pgregory.net/rapid"},
+		modules: []string{grpcModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "github.com/goccy/go-yaml", "go.uber.org/goleak", "golang.org/x/sys", "pgregory.net/rapid"},
 		why:     "the test kit is for tests and the demo"},
 	{path: "test/...", tests: true, ours: []string{"..."},
 		modules: []string{grpcModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "github.com/goccy/go-yaml"},

@@ -3,6 +3,8 @@ package metrics
 import (
 	"fmt"
 	"net/http/httptest"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,6 +132,28 @@ func TestNamesKeepToPrometheusHabits(t *testing.T) {
 	}
 	for _, f := range faults {
 		t.Errorf("%s: %s", f.Metric, f.Text)
+	}
+}
+
+func TestTheConfigurationPageNamesEveryMetric(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range ours {
+		if !strings.Contains(string(page), "| `"+name+"` |") {
+			t.Errorf("%s is not there", name)
+		}
+	}
+	families, err := newMetrics(Calls{}).registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), "sidecard_") && !slices.Contains(ours, f.GetName()) {
+			t.Errorf("%s is not in the list that these tests go by", f.GetName())
+		}
 	}
 }
 

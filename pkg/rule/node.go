@@ -64,7 +64,7 @@ const (
 	maxDepth     = 32
 	maxNodes     = 1 << 20
 	maxJSONBytes = 16 << 20
-	maxYAMLBytes = 4 << 20 // the YAML parser takes a hundred times as much memory
+	maxYAMLBytes = 2 << 20 // the YAML parser takes a hundred times as much memory
 )
 
 // syntaxError is the problem of a file that cannot be read into nodes; nothing more is known of it.

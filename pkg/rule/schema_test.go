@@ -32,6 +32,9 @@ func everyField[T any](t *testing.T, s *schema[T], mapping, file, around string)
 		if fd.typ == "" && fd.enum == nil && !fd.ignored && fd.refused == "" {
 			t.Errorf("%s: field %s has no type", s.what, fd.name)
 		}
+		if fd.min > fd.max || fd.typ == "integer" && fd.def != "" && !(&node{kind: numberNode, text: fd.def}).within(fd.min, fd.max) {
+			t.Errorf("%s: field %s: %s is not from %d to %d", s.what, fd.name, fd.def, fd.min, fd.max)
+		}
 		// No field takes a list of lists of nulls. The field must not be there already.
 		text := strings.Replace(mapping, "FIELD", fmt.Sprintf("%q: [[null]]", fd.name), 1)
 		for _, had := range []string{`"resource": "a", `, `"count": 1, `, `"burst": 0, `, `"parseStrategy": 0, `, `"apiName": "a", `, `"predicateItems": [{"pattern": "/a"}], `, `"pattern": "/a", `, `"gatewayFlowRules": [], `} {
@@ -63,6 +66,11 @@ func everyField[T any](t *testing.T, s *schema[T], mapping, file, around string)
 			t.Errorf("%s: field %s: %v", s.what, fd.name, p)
 		}
 	}
+}
+
+func (n *node) within(minimum, maximum int64) bool {
+	v, reason := parseInteger(n.text)
+	return reason == "" && v >= minimum && v <= maximum
 }
 
 // TestEveryEnumerationMember reads each value by number, by name and by its other name.

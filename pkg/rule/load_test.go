@@ -205,3 +205,34 @@ func TestRevision(t *testing.T) {
 		t.Errorf("the set's revision is %q, want %q", set.Revision, want)
 	}
 }
+
+func TestDomains(t *testing.T) {
+	t.Parallel()
+	bundle := func(domain string) []byte {
+		return []byte(`{` + domain + `"gatewayFlowRules": [{"id": "x", "resource": "a", "count": 1}], "apiDefinitions": [{"apiName": "g", "predicateItems": [{"pattern": "/"}]}]}`)
+	}
+	set, ps := Load([]File{
+		{"c.json", bundle(`"domain": "shop", `)}, {"a.json", bundle(``)}, {"b.json", bundle(`"domain": "blog", `)},
+		{"d.json", []byte(`{"domain": "shop", "gatewayFlowRules": []}`)},
+	}, Options{})
+	if len(ps) > 0 {
+		t.Fatal(ps)
+	}
+	var got []string
+	for i, r := range set.GatewayFlow {
+		got = append(got, r.Pos.File+" "+r.Domain+" "+set.APIs[i].Domain)
+	}
+	if want := "a.json  |b.json blog blog|c.json shop shop"; strings.Join(got, "|") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, "|"), want)
+	}
+	if got := strings.Join(set.Claimed, " "); got != "blog shop" {
+		t.Errorf("claimed %s", got)
+	}
+
+	_, ps = Load([]File{{"a.json", bundle(`"domain": "shop", `)}, {"b.json", bundle(`"domain": "shop", `)}}, Options{})
+	want := `b.json:1:48: error: gatewayFlowRules[0].id: the rule at a.json:1:41 has this id; fix: give one of the two an id of its own, or remove one` + "\n" +
+		`b.json:1:115: error: apiDefinitions[0].apiName: the API "g" is defined at a.json:1:103 already; fix: put all items into one definition, or rename one`
+	if ps.Err() == nil || ps.Err().Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", ps.Err(), want)
+	}
+}

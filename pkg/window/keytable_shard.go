@@ -54,15 +54,15 @@ func (t *KeyTable) hasRoom(sh *shard, own uint64, k Key) bool {
 	return !t.keys.full() && !t.budget.full() && (len(s.groups) < t.most || s.empty(k) >= 0)
 }
 
-// findExpired returns a slot whose entry has expired and gives way to k, or -1.
+// findExpired returns a slot whose entry has expired and may give way to k, or -1.
 func (t *KeyTable) findExpired(s *store, own uint64, k Key) int {
 	a, b := s.choices(k)
 	for _, at := range [2]int{a, b} {
 		g := &s.groups[at]
+		step(&g.state[0])
 		for i := range groupSlots {
-			step(&g.state[i])
 			w := g.state[i].Load()
-			if w != vacant && t.form.expired(w, t.seq(own)) {
+			if w != vacant && t.form.expired(w, max(own, t.latest.Load())) {
 				return at*groupSlots + i
 			}
 		}

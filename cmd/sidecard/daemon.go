@@ -67,7 +67,7 @@ func newDaemon(cfg config, log zerolog.Logger) *daemon {
 		cfg:    cfg,
 		log:    log,
 		clock:  clock.New(),
-		engine: engine.New(engine.Options{MaxKeysTotal: cfg.Limits.MaxKeysTotal, Shadow: cfg.Shadow}),
+		engine: engine.New(engine.Options{MaxKeysTotal: cfg.Limits.MaxKeysTotal}),
 		health: newHealth(),
 	}
 	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts})

@@ -106,14 +106,20 @@ func (d *running) dial() *grpc.ClientConn {
 // ask sends one descriptor for a resource and returns the answer's code.
 func ask(t *testing.T, conn *grpc.ClientConn, resource string) (rlspb.RateLimitResponse_Code, error) {
 	t.Helper()
+	return send(t, conn, "resource", resource)
+}
+
+// send sends one descriptor of those keys and values and returns the answer's code.
+func send(t *testing.T, conn *grpc.ClientConn, pairs ...string) (rlspb.RateLimitResponse_Code, error) {
+	t.Helper()
+	d := new(commonpb.RateLimitDescriptor)
+	for i := 0; i < len(pairs); i += 2 {
+		d.Entries = append(d.Entries, &commonpb.RateLimitDescriptor_Entry{Key: pairs[i], Value: pairs[i+1]})
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	answer, err := rlspb.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx, &rlspb.RateLimitRequest{
-		Domain: "test",
-		Descriptors: []*commonpb.RateLimitDescriptor{{
-			Entries: []*commonpb.RateLimitDescriptor_Entry{{Key: "resource", Value: resource}},
-		}},
-	}, grpc.WaitForReady(true))
+	answer, err := rlspb.NewRateLimitServiceClient(conn).ShouldRateLimit(ctx,
+		&rlspb.RateLimitRequest{Domain: "test", Descriptors: []*commonpb.RateLimitDescriptor{d}}, grpc.WaitForReady(true))
 	return answer.GetOverallCode(), err
 }
 

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"strings"
 	"testing"
 
 	rlspb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
@@ -188,9 +190,11 @@ func TestStopServesUntilTheClientsHaveLeft(t *testing.T) {
 	if code, err := ask(t, conn, "orders"); err != nil || code != rlspb.RateLimitResponse_OK {
 		t.Errorf("while stopping: got %v, %v", code, err)
 	}
-	if code, err := ask(t, conn, "orders"); err != nil || code != rlspb.RateLimitResponse_OVER_LIMIT {
-		t.Errorf("while stopping: got %v, %v", code, err)
+	late := d.dial()
+	if code, err := ask(t, late, "orders"); err != nil || code != rlspb.RateLimitResponse_OVER_LIMIT {
+		t.Errorf("over a connection made while stopping: got %v, %v", code, err)
 	}
+	late.Close()
 	conn.Close()
 	if code := d.exit(); code != exitOK {
 		t.Errorf("exit code %d", code)
@@ -239,5 +243,66 @@ func TestAddressesThatCannotBeBound(t *testing.T) {
 				t.Errorf("a socket of the failed start is left: %v", err)
 			}
 		})
+	}
+}
+
+func TestTheConfigFileTakesEffect(t *testing.T) {
+	t.Parallel()
+	file := write(t, "c.yaml", `
+mapping: {test: {the-route: resource, who: header.x-user}}
+limits: {maxKeysTotal: 1}
+socket: {mode: 0600}
+`)
+	d := start(t, withRules(t, `[{"resource": "orders", "count": 2, "intervalSec": 3600, "paramItem": {"parseStrategy": 2, "fieldName": "X-User"}}]`),
+		"--config", file, "--status", "tcp:0.0.0.0:0")
+	d.log.wait(t, "ready, serving decisions", 1)
+	info, err := os.Stat(d.path("rls.sock"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket is %v, %v", info, err)
+	}
+	conn := d.dial()
+	for i, tc := range []struct {
+		who  string
+		want rlspb.RateLimitResponse_Code
+	}{
+		{"bob", rlspb.RateLimitResponse_OK},
+		{"bob", rlspb.RateLimitResponse_OK},
+		{"bob", rlspb.RateLimitResponse_OVER_LIMIT},
+		{"eve", rlspb.RateLimitResponse_OVER_LIMIT}, // there is room for one value
+	} {
+		if code, err := send(t, conn, "the-route", "orders", "who", tc.who); err != nil || code != tc.want {
+			t.Errorf("call %d: got %v, %v, want %v", i, code, err, tc.want)
+		}
+	}
+}
+
+func TestHealthcheckFollowsTheListenVariable(t *testing.T) {
+	t.Parallel()
+	d := start(t, withRules(t, twoAnHour))
+	d.log.wait(t, "ready, serving decisions", 1)
+	env := map[string]string{"SIDECARD_LISTEN": "off,unix:" + d.path("rls.sock") + ",tcp:127.0.0.1:1"}
+	if code, line, _ := (command{t: t, env: env, args: []string{"healthcheck"}}).run(); code != exitOK {
+		t.Errorf("got exit code %d and %q", code, line)
+	}
+}
+
+func TestLogger(t *testing.T) {
+	t.Parallel()
+	c := defaults()
+	for _, tc := range []struct {
+		format string
+		want   string
+	}{
+		{"json", `{"level":"warn","n":1,"time":"`},
+		{"console", ` WRN seen n=1` + "\n"},
+	} {
+		c.LogFormat, c.LogLevel = tc.format, zerolog.WarnLevel
+		var b bytes.Buffer
+		log := newLogger(c, &b)
+		log.Info().Msg("not seen")
+		log.Warn().Int("n", 1).Msg("seen")
+		if got := b.String(); !strings.Contains(got, tc.want) || strings.Count(got, "\n") != 1 {
+			t.Errorf("%s: got %q", tc.format, got)
+		}
 	}
 }

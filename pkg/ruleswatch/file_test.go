@@ -415,7 +415,7 @@ func TestNotifierWarnsOnce(t *testing.T) {
 	n := &notifier{log: zerolog.New(&log)}
 	n.warn(os.ErrPermission)
 	n.warn(os.ErrPermission)
-	if got := strings.Count(log.String(), "polling only"); got != 1 {
+	if got := strings.Count(log.String(), "found by polling"); got != 1 {
 		t.Errorf("%d warnings, want 1: %s", got, log.String())
 	}
 }

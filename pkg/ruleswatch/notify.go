@@ -112,7 +112,7 @@ func (n *notifier) warn(err error) {
 		return
 	}
 	n.warned = true
-	n.log.Warn().Err(err).Msg("no notifications of changed rule files, polling only")
+	n.log.Warn().Err(err).Msg("the kernel does not notify of all changes to rule files, the rest is found by polling")
 }
 
 // follow watches every directory where a change can make path read differently, and no other.

@@ -96,12 +96,16 @@ func readVersion(path string, v version) ([]rule.File, error) {
 			locations[e.Name()] = filepath.Join(v.dir, e.Name())
 		}
 	})
-	if err == nil && v.data != "" {
-		err = list(v.data, func(e fs.DirEntry) { locations[e.Name()] = filepath.Join(v.data, e.Name()) })
+	if err != nil {
+		return nil, pathError(path, err)
+	}
+	if v.data != "" {
+		err := list(v.data, func(e fs.DirEntry) { locations[e.Name()] = filepath.Join(v.data, e.Name()) })
+		if err != nil {
+			return nil, pathError(filepath.Join(path, dataLink), err)
+		}
 	}
 	switch {
-	case err != nil:
-		return nil, pathError(path, err)
 	case len(locations) == 0:
 		return nil, fmt.Errorf("%s: holds no rule file (*.json, *.yaml or *.yml)", path)
 	case len(locations) > maxFiles:

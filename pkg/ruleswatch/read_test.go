@@ -1,6 +1,7 @@
 package ruleswatch
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -86,7 +87,7 @@ func TestReadErrors(t *testing.T) {
 		"link to a device":    {make: func(t *testing.T, dir string) { must(t, os.Symlink("/dev/zero", dir+"/a.yaml")) }, want: []string{"a.yaml: is a device"}},
 		"link to nothing":     {make: func(t *testing.T, dir string) { must(t, os.Symlink("gone", dir+"/a.yaml")) }, want: []string{"a.yaml: a symbolic link to nothing"}},
 		"link to itself":      {make: func(t *testing.T, dir string) { must(t, os.Symlink("a.yaml", dir+"/a.yaml")) }, want: []string{"a.yaml: too many levels of symbolic links"}},
-		"volume of nothing":   {make: func(t *testing.T, dir string) { must(t, os.Symlink("..gone", dir+"/..data")) }, want: []string{"no such file"}},
+		"volume of nothing":   {make: func(t *testing.T, dir string) { must(t, os.Symlink("..gone", dir+"/..data")) }, want: []string{"..data: no such file"}},
 		"too large": {make: func(t *testing.T, dir string) {
 			put(t, dir+"/a.yaml", "- a\n")
 			put(t, dir+"/b.yaml", "- a\n")
@@ -327,4 +328,24 @@ func FuzzNothing(f *testing.F) {
 			t.Errorf("%q was taken for something", data)
 		}
 	})
+}
+
+func BenchmarkRead(b *testing.B) {
+	for name, files := range map[string]map[string][]byte{
+		"volume of 2 files": {"a.yaml": bytes.Repeat([]byte("- a\n"), 1000), "b.yaml": bytes.Repeat([]byte("- b\n"), 1000)},
+		"volume of 1 MiB":   {"a.yaml": bytes.Repeat([]byte("- a\n"), 1<<18)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			dir := b.TempDir()
+			if err := configmap.Write(dir, files); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if d := Read(dir); d.Err != nil {
+					b.Fatal(d.Err)
+				}
+			}
+		})
+	}
 }

@@ -352,6 +352,18 @@ func TestWatcherEnds(t *testing.T) {
 	})
 }
 
+func TestWatcherEndsWhileGathering(t *testing.T) {
+	t.Parallel()
+	run(t, 2, func(b *bench) {
+		b.sources[0].say("a", "1")
+		b.sources[1].say("b", "2")
+		b.sources[0].say("a", "3")
+		wait(DefaultGather / 2)
+		b.stop()
+		b.wantApplies(t, "1+2")
+	})
+}
+
 func TestWatcherConfig(t *testing.T) {
 	t.Parallel()
 	if err := New(Config{Apply: func([]rule.File) error { return nil }}).Run(t.Context()); err == nil {

@@ -61,9 +61,9 @@ var (
 		{name: "block", number: int64(MissingBlock)},
 	}}
 	overflowChoices = &enumeration{byName: true, members: []enumMember{
-		{name: "block", number: int64(OverflowBlock)},
+		{name: "sketch", number: int64(OverflowSketch)},
 		{name: "allow", number: int64(OverflowAllow)},
-		{name: "sketch", number: noNumber, refused: "overflow sketch"},
+		{name: "block", number: int64(OverflowBlock)},
 	}}
 	paramCodeTables = &enumeration{byName: true, members: []enumMember{
 		{name: "sentinel", number: int64(ParamCodesSentinel)},

@@ -75,7 +75,7 @@ var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: ap
 			func(d *gatewayDraft) *located[int64] { return &d.onMissing }),
 		integerField("maxKeys", "most parameter values tracked at a time", 1, maxMaxKeys, defaultMaxKeys,
 			func(d *gatewayDraft) *located[int64] { return &d.maxKeys }),
-		enumField("overflow", "what happens to values beyond maxKeys", overflowChoices, int64(OverflowBlock),
+		enumField("overflow", "what happens to values beyond maxKeys", overflowChoices, int64(OverflowSketch),
 			func(d *gatewayDraft) *located[int64] { return &d.overflow }),
 		boolField("shadow", "only count what would be refused",
 			func(d *gatewayDraft) *located[bool] { return &d.shadow }),
@@ -148,6 +148,7 @@ func (f *fileLoad) gatewayFlow(at spot, n *node) {
 		OnMissing: OnMissing(d.onMissing.v),
 		MaxKeys:   int(d.maxKeys.v),
 		Overflow:  Overflow(d.overflow.v),
+		Scale:     1,
 		Shadow:    d.shadow.v || f.options.Shadow,
 	}
 	if d.resource.ok {

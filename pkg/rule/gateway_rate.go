@@ -65,7 +65,7 @@ func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *GatewayFlowRule)
 			offer(nearestRates(count.exact, seconds)))
 		return
 	}
-	r.Limit, r.Interval = whole.limit, time.Duration(whole.seconds)*time.Second
+	r.Limit, r.Interval, r.Scale = whole.limit, time.Duration(whole.seconds)*time.Second, whole.seconds/seconds
 	if whole.seconds != seconds {
 		f.warn(d.count.at, fmt.Sprintf("%s per %d s is enforced as %s", clip(count.text), seconds, whole), "")
 	}

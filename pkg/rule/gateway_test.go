@@ -61,7 +61,7 @@ func TestGatewayFlowProblems(t *testing.T) {
 		{"burst", `[{"resource": "a", "count": 1, "burst": 2}]`, `1:41: error: [0].burst: burst above 0` + unsupported},
 		{"negative burst", `[{"resource": "a", "count": 1, "burst": -1}]`, `1:41: error: [0].burst: is -1; it must be from 0 to 2147483647`},
 		{"token bucket", `[{"resource": "a", "count": 1, "window": "token-bucket"}]`, `1:42: error: [0].window: window token-bucket` + unsupported},
-		{"sketch", `[{"resource": "a", "count": 1, "overflow": "sketch", "paramItem": {"parseStrategy": "host"}}]`, `1:44: error: [0].overflow: overflow sketch` + unsupported},
+		{"sketch", `[{"resource": "a", "count": 1, "overflow": "sketch", "paramItem": {"parseStrategy": "host"}}]`, ``},
 		{"path parameter", `[{"resource": "a", "count": 1, "paramItem": {"parseStrategy": "path_param", "fieldName": "id"}}]`, `1:63: error: [0].paramItem.parseStrategy: parseStrategy path_param` + unsupported},
 		{"block response", `[{"resource": "a", "count": 1, "burst": 0, "blockResponse": {}}]`, `1:61: error: [0].blockResponse: blockResponse` + unsupported},
 		{"exceptions", `[{"resource": "a", "count": 1, "burst": 0, "paramFlowItemList": []}]`, `1:65: error: [0].paramFlowItemList: paramFlowItemList` + unsupported},
@@ -146,7 +146,7 @@ func TestGatewayFlowProblems(t *testing.T) {
 func TestGatewayFlowMeaning(t *testing.T) {
 	t.Parallel()
 	base := GatewayFlowRule{
-		ID: "x", Resource: "a", Count: "5", Limit: 5, Interval: time.Second, SampleCount: 10, MaxKeys: defaultMaxKeys,
+		ID: "x", Resource: "a", Count: "5", Limit: 5, Interval: time.Second, Scale: 1, SampleCount: 10, MaxKeys: defaultMaxKeys,
 	}
 	with := func(change func(r *GatewayFlowRule)) GatewayFlowRule {
 		r := base
@@ -160,9 +160,9 @@ func TestGatewayFlowMeaning(t *testing.T) {
 	}{
 		{"defaults", `"count": 5`, Options{}, base},
 		{"api", `"count": 5, "resourceMode": "api"`, Options{}, with(func(r *GatewayFlowRule) { r.Mode = ModeAPI })},
-		{"fraction", `"count": 2.5, "intervalSec": 3`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Interval = "2.5", 6*time.Second })},
+		{"fraction", `"count": 2.5, "intervalSec": 3`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Interval, r.Scale = "2.5", 6*time.Second, 2 })},
 		{"count as Java writes it", `"count": 5.0`, Options{}, with(func(r *GatewayFlowRule) { r.Count = "5.0" })},
-		{"exponent", `"count": 5e-1`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Limit, r.Interval = "5e-1", 1, 2*time.Second })},
+		{"exponent", `"count": 5e-1`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Limit, r.Interval, r.Scale = "5e-1", 1, 2*time.Second, 2 })},
 		{"unlimited", `"count": 1.7976931348623157E308`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Limit, r.Unlimited = "1.7976931348623157E308", MaxLimit, true })},
 		{"blocks all", `"count": 0`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Limit = "0", 0 })},
 		{"strict", `"count": 5, "window": "strict", "sampleCount": 20`, Options{}, with(func(r *GatewayFlowRule) { r.Window, r.SampleCount = WindowStrict, 20 })},

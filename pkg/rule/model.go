@@ -65,13 +65,24 @@ const (
 	PathRegex  PathMatch = 2 // RE2, the whole path
 )
 
+// ControlBehavior says what becomes of a request above the limit. The numbers are Sentinel's.
+type ControlBehavior uint8
+
+// The control behaviours.
+const (
+	BehaviorReject ControlBehavior = 0 // refuse it
+	BehaviorQueue  ControlBehavior = 2 // let requests through one by one at the rate, and make those that come early wait
+)
+
 // WindowMode is the kind of window that a rule counts in.
 type WindowMode uint8
 
 // The window modes.
 const (
-	WindowAligned WindowMode = iota // Sentinel's LeapArray: sampleCount slots, the current one included
-	WindowStrict                    // one slot more: the bound holds in every real interval
+	WindowAligned     WindowMode = iota // Sentinel's LeapArray: sampleCount slots, the current one included
+	WindowStrict                        // one slot more: the bound holds in every real interval
+	WindowTokenBucket                   // Sentinel's own algorithm for gateway rules: a bucket that is refilled once more than an interval has passed
+	WindowNone                          // none: the rule queues
 )
 
 // OnMissing says what a parameter rule does with a request that lacks the parameter.
@@ -89,8 +100,9 @@ type Overflow uint8
 
 // What to do with values beyond the table.
 const (
-	OverflowBlock Overflow = iota // refuse
-	OverflowAllow                 // pass without counting
+	OverflowSketch Overflow = iota // count them in a table shared by several values: some are refused early, none late
+	OverflowBlock                  // refuse
+	OverflowAllow                  // pass without counting
 )
 
 // ParamItem names the request parameter whose values a rule limits one by one.
@@ -102,7 +114,15 @@ type ParamItem struct {
 }
 
 // GatewayFlowRule is one accepted rule of a gw-flow-rules file, defaults filled in and fractions
-// resolved: at most Limit requests per Interval.
+// resolved: Limit requests per Interval, exactly the rate that was written.
+//
+// A fractional count multiplies count and interval as written by Scale, the least that makes Limit
+// whole. Burst is not multiplied:
+//   - a window admits Limit + Burst per Interval, so that 2.5 per second with a burst of 3 is 5 per
+//     2 s with a burst of 3, as if written so;
+//   - a token bucket keeps the interval as written, Interval / Scale. It holds Limit / Scale + Burst
+//     requests, which is at least one unless Limit is 0;
+//   - queueing knows the rate alone.
 type GatewayFlowRule struct {
 	Pos       Position
 	Domain    string // the domain its file claims; empty: every domain that no file claims
@@ -112,19 +132,39 @@ type GatewayFlowRule struct {
 	Mode      ResourceMode
 
 	Count     string        // the count as written, for views
-	Limit     int64         // requests per Interval, at most MaxLimit; meaningless when Unlimited
+	Limit     int64         // requests per Interval; 0 refuses all; meaningless when Unlimited
+	Burst     int64         // requests beyond Limit that may pass at once; Limit + Burst is at most MaxLimit
 	Unlimited bool          // the count is above MaxLimit: the rule never refuses
-	Interval  time.Duration // effective, a whole number of seconds
+	Interval  time.Duration // effective, a whole number of seconds; at most 68 years
+	Scale     int64         // by what count and interval are multiplied; 1 unless the count is fractional
 
-	Window      WindowMode
-	SampleCount int // 1 to 60; divides Interval in whole milliseconds
+	Behavior    ControlBehavior
+	MaxQueueing time.Duration // the wait from which on a request is refused instead; 0 unless the rule queues
+
+	Window      WindowMode // WindowNone if, and only if, the rule queues
+	SampleCount int        // 1 to 60, dividing Interval in whole milliseconds; 0 for WindowTokenBucket and WindowNone
 
 	Param     *ParamItem // nil: the whole resource is one budget
 	OnMissing OnMissing
 	MaxKeys   int // most parameter values tracked at a time
 	Overflow  Overflow
 
-	Shadow bool
+	Response *BlockResponse // what a refused request is answered with; nil: what the daemon answers anyway
+	Shadow   bool
+}
+
+// BlockResponse is the answer to a refused request. Load accepts only what can neither add a header
+// line nor end one early. Body and the values of headers are texts with placeholders, see Segments.
+type BlockResponse struct {
+	ContentType string // a media type in printable ASCII; empty: nothing is said about it
+	Body        string // at most 64 KiB
+	Headers     []HeaderField
+}
+
+// HeaderField is a response header.
+type HeaderField struct {
+	Name  string // a token in lower case, each at most once
+	Value string // printable ASCII, at most 4 KiB
 }
 
 // MaxLimit is the largest limit that is enforced; greater counts mean unlimited.

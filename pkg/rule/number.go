@@ -45,7 +45,7 @@ func isNumber(text string) bool {
 // digits counts the digits that s begins with.
 func digits(s string) int {
 	n := 0
-	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+	for n < len(s) && isDigit(s[n]) {
 		n++
 	}
 	return n

@@ -158,9 +158,7 @@ func (f *fileLoad) checkFieldName(at spot, item *ParamItem) {
 // isToken tells whether s is a token of RFC 9110, as names of headers, cookies and methods are.
 func isToken(s string) bool {
 	for i := range len(s) {
-		c := s[i]
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+		if c := s[i]; !isLetter(c) && !isDigit(c) && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
 			return false
 		}
 	}

@@ -174,5 +174,8 @@ func normalText(s, also string) string {
 
 // hexDigit returns the value of a hexadecimal digit; negative if it is none.
 func hexDigit(c byte) int {
-	return strings.IndexByte("0123456789abcdef", c|0x20)
+	if isLetter(c) {
+		c |= 0x20
+	}
+	return strings.IndexByte("0123456789abcdef", c)
 }

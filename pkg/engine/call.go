@@ -35,6 +35,7 @@ const (
 	ReasonMissingParam         // the rule's parameter is absent and the rule blocks that
 	ReasonInputTooLarge        // the rule's input cannot be evaluated within bounds
 	ReasonKeyOverflow          // no room to track one more parameter value, and the rule blocks that
+	ReasonDeadline             // the queue would take the request, but not in the time that the caller has
 )
 
 // String returns the reason as it is written in metadata, logs and answers.
@@ -48,6 +49,8 @@ func (r Reason) String() string {
 		return "input-too-large"
 	case ReasonKeyOverflow:
 		return "key-overflow"
+	case ReasonDeadline:
+		return "deadline"
 	}
 	return "none"
 }
@@ -99,18 +102,26 @@ type Verdict struct {
 	Remaining int64
 	// Reset is, for Pass, how long until the oldest charge of Rule leaves its window; for Block,
 	// how long until the request would fit if nobody else came. Zero: never, or unknown.
-	Reset      time.Duration
+	Reset time.Duration
+	// Wait is how long the rules want a passed request held back; of a peek, how long they would.
+	Wait       time.Duration
 	ShadowRule *CompiledRule // the first shadow rule that would have refused
 }
 
 // Call is one all-or-nothing decision over one or more requests. The caller owns it and reuses it
 // call after call, so that its slices stop growing; it must not be shared by two calls at a time.
-// Decide fills Verdicts, one per item, and Overall.
+// Decide fills Verdicts, one per item, Overall
+// and Wait.
 type Call struct {
-	Domain   string
-	Items    []Request
+	Domain  string
+	Items   []Request
+	MaxWait time.Duration // a queueing rule that would hold the call longer refuses; 0: none may wait
+
 	Verdicts []Verdict
 	Overall  Code
+	// Wait is how long to hold the answer of a call that passed: the longest wait of its charged
+	// requests. A caller who gives up meanwhile gives the call to Cancel.
+	Wait time.Duration
 
 	scratch
 }

@@ -15,7 +15,8 @@ type CompiledRule struct {
 	Domain    string
 	Resource  string
 	Mode      rule.ResourceMode
-	Limit     int64
+	Limit     int64 // without Burst
+	Burst     int64
 	Unlimited bool
 	Interval  time.Duration // a whole number of seconds
 	Shadow    bool
@@ -24,6 +25,7 @@ type CompiledRule struct {
 
 	order     int // place in the rule set, which decides ties
 	ctl       controller
+	queues    bool // the controller makes callers wait
 	param     *param
 	table     *window.KeyTable // of a rule with a param
 	onMissing rule.OnMissing
@@ -33,11 +35,15 @@ type CompiledRule struct {
 // are not counted.
 type Counters struct {
 	Passed      atomic.Int64 // requests that the rule let pass, in calls that passed
+	Waited      atomic.Int64 // those of them that it made wait
 	Blocked     atomic.Int64 // requests that the rule refused
 	ShadowBlock atomic.Int64 // requests that the rule, in shadow, would have refused
 	Missing     atomic.Int64 // requests without the rule's parameter
 	Untracked   atomic.Int64 // requests whose value found no room in the key table
 	LostRaces   atomic.Int64 // refusals because another call took the last of the budget in between
+	// UnusedPlaces counts places in the rule's queue that were promised, not used, and could not be
+	// given back, because a later one had been promised meanwhile.
+	UnusedPlaces atomic.Int64
 }
 
 // keyOf finds the budget of the rule that a request belongs to. When the rule does not apply,

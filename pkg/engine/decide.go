@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"time"
+
 	"github.com/sidecard/sidecard/pkg/window"
 )
 
@@ -12,17 +14,19 @@ type scratch struct {
 
 // use is one rule applied to one request of a call.
 type use struct {
-	rule    *CompiledRule
-	key     window.Key
-	item    int32
-	kind    Kind
-	refused bool
-	charged bool
-	reason  Reason
-	n       int64 // what the request asks of this rule
-	ask     int64 // n and what earlier requests of the call ask of the same rule and key
-	left    int64 // remaining, as of the last peek or acquire
-	grant   grant
+	rule      *CompiledRule
+	key       window.Key
+	item      int32
+	kind      Kind
+	refused   bool
+	charged   bool
+	untracked bool // the rule's overflow policy answered
+	reason    Reason
+	n         int64 // what the request asks of this rule
+	ask       ask   // n and what earlier requests of the call ask of the same rule and key
+	left      int64 // remaining, as of the last peek or acquire
+	wait      time.Duration
+	grant     grant
 }
 
 // maxHits is what larger hits are cut to: more than any limit, and small enough that the sum over
@@ -52,13 +56,14 @@ func (e *Engine) Decide(now int64, c *Call) {
 	c.finish(now)
 }
 
-// Cancel gives back all that the last Decide of the call charged and that is still in a live slot.
+// Cancel gives back all that the last Decide of the call charged and that is still in a live slot,
+// and its places in queues while they are the newest; CompiledRule.UnusedPlaces counts the others.
 // It reads no string of the requests, whose buffer may be gone. A second Cancel does nothing.
 func (e *Engine) Cancel(now int64, c *Call) { c.refund(now) }
 
 func (c *Call) begin() {
 	c.uses = c.uses[:0]
-	c.Overall = Pass
+	c.Overall, c.Wait = Pass, 0
 	if cap(c.Verdicts) < len(c.Items) {
 		c.Verdicts = make([]Verdict, len(c.Items))
 	}
@@ -110,42 +115,48 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 		u.refused = true
 	case r.Unlimited:
 	default:
-		u.ask = u.n + c.asked(r, k)
-		res := r.ctl.peek(now, u.ask, k)
-		u.take(res)
+		u.ask = c.asked(r, k, u.n)
+		u.take(r.ctl.peek(now, u.ask, c.MaxWait, k))
 	}
 	c.uses = append(c.uses, u)
 }
 
-// take notes the window's answer.
-func (u *use) take(res window.Result) {
-	u.left = res.Remaining
-	if res.Untracked && u.kind == Charge && !u.charged {
-		u.rule.Untracked.Add(1)
-	}
-	if res.OK {
+// take notes the controller's answer.
+func (u *use) take(a answer) {
+	u.left, u.wait, u.untracked = a.remaining, a.wait, a.untracked
+	if a.ok {
 		return
 	}
 	u.refused = true
-	u.reason = ReasonLimit
-	if res.Untracked {
+	switch {
+	case a.untracked:
 		u.reason = ReasonKeyOverflow
+	case a.late:
+		u.reason = ReasonDeadline
+	default:
+		u.reason = ReasonLimit
 	}
 }
 
-// asked sums what the requests before ask of the same rule and key. Only a call of several
-// requests pays for the search.
-func (c *Call) asked(r *CompiledRule, k window.Key) int64 {
-	var sum int64
+// asked returns what a request that asks n of a rule and key asks together with those before it.
+// Only a call of several requests pays for the search.
+func (c *Call) asked(r *CompiledRule, k window.Key, n int64) ask {
+	a := ask{first: n, total: n}
 	if len(c.Items) == 1 {
-		return 0
+		return a
 	}
+	found := false
 	for i := range c.uses {
-		if u := &c.uses[i]; u.rule == r && u.key == k && u.kind == Charge {
-			sum += u.n
+		u := &c.uses[i]
+		if u.rule != r || u.key != k || u.kind != Charge {
+			continue
 		}
+		if !found {
+			found, a.first = true, u.n
+		}
+		a.total += u.n
 	}
-	return sum
+	return a
 }
 
 // refusedBy returns the index of an enforced use that refuses, or -1.
@@ -159,42 +170,49 @@ func (c *Call) refusedBy() int {
 }
 
 // charge acquires from all enforced rules, or from none, and then from the shadow rules that have
-// room.
+// room. Rules that make the caller wait come last: a place in a queue cannot always be given back.
 func (c *Call) charge(now int64) {
-	for i := range c.uses {
-		u := &c.uses[i]
-		if u.rule.Shadow || !u.acquire(now) {
-			continue
+	for _, queue := range [2]bool{false, true} {
+		for i := range c.uses {
+			u := &c.uses[i]
+			if u.rule.Shadow || u.rule.queues != queue || !c.acquire(now, u) {
+				continue
+			}
+			c.refund(now)
+			u.rule.LostRaces.Add(1)
+			c.Overall = Block
+			return
 		}
-		c.refund(now)
-		u.rule.LostRaces.Add(1)
-		c.Overall = Block
-		return
 	}
 	for i := range c.uses {
 		if u := &c.uses[i]; u.rule.Shadow && !u.refused {
-			u.acquire(now)
+			c.acquire(now, u)
 		}
 	}
 }
 
 // acquire charges one use, and returns true if the rule refused after all.
-func (u *use) acquire(now int64) (lost bool) {
+func (c *Call) acquire(now int64, u *use) (lost bool) {
 	if u.kind != Charge || u.rule.Unlimited {
 		return false
 	}
-	g, res := u.rule.ctl.acquire(now, u.n, u.key)
-	u.grant = g
-	u.charged = res.OK
-	u.take(res)
+	g, a := u.rule.ctl.acquire(now, u.n, c.MaxWait, u.key)
+	u.grant, u.charged = g, a.ok
+	u.take(a)
 	return u.refused
 }
 
+// refund gives back what was charged, the last charge first: a place in a queue can be given back
+// only while it is the newest.
 func (c *Call) refund(now int64) {
-	for i := range c.uses {
-		if u := &c.uses[i]; u.charged {
-			u.rule.ctl.refund(now, u.grant)
-			u.charged = false
+	for i := len(c.uses) - 1; i >= 0; i-- {
+		u := &c.uses[i]
+		if !u.charged {
+			continue
+		}
+		u.charged = false
+		if !u.rule.ctl.refund(now, u.grant) {
+			u.rule.UnusedPlaces.Add(1)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (r *CompiledRule) state() state {
 	switch c := r.ctl.(type) {
 	case *windowController:
 		return state{leap: c.w}
-	case *keyedController:
+	case *keyedWindowController:
 		return state{table: c.t}
 	}
 	return state{}

@@ -129,7 +129,7 @@ func (c *compiler) rule(g *rule.GatewayFlowRule, counters map[ruleName]*Counters
 	}
 	if st.table != nil {
 		r.table = st.table
-		r.ctl = &keyedController{t: st.table, limit: g.Limit}
+		r.ctl = &keyedWindowController{t: st.table, limit: g.Limit}
 	} else {
 		r.ctl = &windowController{w: st.leap, limit: g.Limit}
 	}

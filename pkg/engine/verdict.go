@@ -11,13 +11,16 @@ func (c *Call) finish(now int64) {
 			u.release(now)
 		}
 		u.count(c.Overall)
+		if u.charged && !u.rule.Shadow {
+			c.Wait = max(c.Wait, u.wait)
+		}
 	}
 	for from := 0; from < len(c.uses); {
 		to := from + 1
 		for to < len(c.uses) && c.uses[to].item == c.uses[from].item {
 			to++
 		}
-		c.Verdicts[c.uses[from].item].decide(now, c.uses[from:to])
+		c.Verdicts[c.uses[from].item].decide(now, c.MaxWait, c.uses[from:to])
 		from = to
 	}
 }
@@ -28,18 +31,25 @@ func (u *use) release(now int64) {
 		return
 	}
 	u.rule.ctl.release(now, u.n, u.key)
-	u.left = u.rule.ctl.peek(now, 1, u.key).Remaining
+	u.left = u.rule.ctl.peek(now, ask{1, 1}, 0, u.key).remaining
 }
 
 func (u *use) count(overall Code) {
 	switch {
 	case u.kind != Charge:
+		return
 	case u.refused && u.rule.Shadow:
 		u.rule.ShadowBlock.Add(1)
 	case u.refused:
 		u.rule.Blocked.Add(1)
 	case overall == Pass:
 		u.rule.Passed.Add(1)
+		if u.wait > 0 && !u.rule.Shadow {
+			u.rule.Waited.Add(1)
+		}
+	}
+	if u.untracked {
+		u.rule.Untracked.Add(1)
 	}
 }
 
@@ -47,12 +57,12 @@ func (u *use) count(overall Code) {
 // say when it will.
 const never = time.Duration(1<<63 - 1)
 
-// wait is how long until the use would fit if nobody else came.
-func (u *use) wait(now int64) time.Duration {
-	if u.reason != ReasonLimit {
+// retryAfter is how long until the use would be admitted if nobody else came.
+func (u *use) retryAfter(now int64, maxWait time.Duration) time.Duration {
+	if u.reason != ReasonLimit && u.reason != ReasonDeadline {
 		return never
 	}
-	d, ok := u.rule.ctl.until(now, u.ask, u.key)
+	d, ok := u.rule.ctl.until(now, u.ask.total, maxWait, u.key)
 	if !ok {
 		return never
 	}
@@ -60,7 +70,7 @@ func (u *use) wait(now int64) time.Duration {
 }
 
 // decide answers one request from the rules that were applied to it.
-func (v *Verdict) decide(now int64, uses []use) {
+func (v *Verdict) decide(now int64, maxWait time.Duration, uses []use) {
 	v.Matched = true
 	var best *use
 	var longest time.Duration
@@ -72,7 +82,7 @@ func (v *Verdict) decide(now int64, uses []use) {
 				v.ShadowRule = u.rule
 			}
 		case u.refused:
-			w := u.wait(now)
+			w := u.retryAfter(now, maxWait)
 			if v.Code == Pass || w > longest || w == longest && u.rule.order < best.rule.order {
 				v.Code, best, longest = Block, u, w
 			}
@@ -84,12 +94,23 @@ func (v *Verdict) decide(now int64, uses []use) {
 	if best == nil {
 		return
 	}
-	v.Rule, v.Limit, v.Reason = best.rule, best.rule.Limit, best.reason
+	v.Rule, v.Limit, v.Reason = best.rule, best.rule.Limit+best.rule.Burst, best.reason
 	switch {
 	case v.Code == Pass:
 		v.Remaining = best.left
+		v.Wait = longestWait(uses)
 		v.Reset = best.rule.ctl.reset(now, best.key)
 	case longest != never:
 		v.Reset = longest
 	}
+}
+
+func longestWait(uses []use) time.Duration {
+	var w time.Duration
+	for i := range uses {
+		if u := &uses[i]; !u.rule.Shadow {
+			w = max(w, u.wait)
+		}
+	}
+	return w
 }

@@ -18,8 +18,9 @@ import (
 // and so on until all have ended; then it starts afresh and goes another way. A mutex is offered
 // only while it is free, and that nobody can go on is an error.
 //
-// With merge, orders that lead to the same memory and to threads that know the same are followed
-// further only once. A thread knows what its accesses saw since its last call of know, with two
+// Without merge that is all. With it, two orders that differ only in accesses of different words that
+// follow each other are tried once (sleep sets, after Godefroid), and orders that lead to the same
+// memory and to threads that know the same are followed further only once. A thread knows what its accesses saw since its last call of know, with two
 // exceptions that the code under test must bear out (a test compares the outcomes with and without
 // merge): an access that follows another of the same word directly and leaves it as it was is a
 // compare-and-swap that failed, and takes the thread back to before the first; and nothing seen
@@ -57,11 +58,17 @@ type access struct {
 	ended bool
 }
 
-// fork is a moment of an order: the threads that could go on, and which of them does.
+// fork is a moment of an order: the threads to go on with, and which of them does.
 type fork struct {
-	able  []int
-	taken int
+	threads []int
+	taken   int
+	sleep   threadSet // that need not go on now: they did elsewhere, and nothing since concerns them
 }
+
+// threadSet has a bit for each thread.
+type threadSet uint8
+
+func (s threadSet) has(thread int) bool { return s>>thread&1 != 0 }
 
 // errStopped unwinds a thread that an error has left in the middle.
 var errStopped = errors.New("stopped")
@@ -98,17 +105,17 @@ func (e *explorer) run() error {
 		}
 	}
 
-	visited := map[string]bool{}
+	visited := map[string]threadSet{}
 	var way []fork
 	for {
 		if err := e.follow(&way, visited); err != nil {
 			var order []int
 			for _, f := range way {
-				order = append(order, f.able[f.taken])
+				order = append(order, f.threads[f.taken])
 			}
 			return fmt.Errorf("order %d, threads %v: %w", e.orders, order, err)
 		}
-		for len(way) > 0 && way[len(way)-1].taken == len(way[len(way)-1].able)-1 {
+		for len(way) > 0 && way[len(way)-1].taken == len(way[len(way)-1].threads)-1 {
 			way = way[:len(way)-1]
 		}
 		if len(way) == 0 {
@@ -119,39 +126,68 @@ func (e *explorer) run() error {
 }
 
 // follow goes way from a fresh state, and from its end on takes the first turn at every fork, which
-// it adds to way.
-func (e *explorer) follow(way *[]fork, visited map[string]bool) error {
+// it adds to way. visited has the states that were met, each with the threads that did not go on
+// from there.
+func (e *explorer) follow(way *[]fork, visited map[string]threadSet) error {
 	e.memory, e.bodies = e.start()
 	for i := range e.threads {
 		e.known[i] = knowledge{}
 		e.parked[i] = e.resume[i]()
 	}
+	sleep := threadSet(0)
 	for depth := 0; ; depth++ {
 		if depth == len(*way) {
 			if err := e.during(); err != nil {
 				return err
 			}
+			able := e.able()
+			if len(able) == 0 && slices.ContainsFunc(e.parked, func(a access) bool { return !a.ended }) {
+				return errors.New("deadlock")
+			}
 			if e.merge {
 				state := e.state()
-				if visited[state] {
+				left, again := visited[state]
+				if again {
+					able = slices.DeleteFunc(able, func(i int) bool { return sleep.has(i) || !left.has(i) })
+					sleep &= left
+				} else {
+					able = slices.DeleteFunc(able, sleep.has)
+				}
+				visited[state] = sleep
+				if len(able) == 0 && (again || sleep != 0) {
 					e.finish()
 					return nil
 				}
-				visited[state] = true
 			}
-			able := e.able()
 			if len(able) == 0 {
-				if slices.ContainsFunc(e.parked, func(a access) bool { return !a.ended }) {
-					return errors.New("deadlock")
-				}
 				e.orders++
 				return e.after()
 			}
-			*way = append(*way, fork{able: able})
+			*way = append(*way, fork{threads: able, sleep: sleep})
 		}
 		f := (*way)[depth]
-		e.advance(f.able[f.taken])
+		goes := f.threads[f.taken]
+		if e.merge {
+			sleep = e.stillAsleep(f, goes)
+		}
+		e.advance(goes)
 	}
+}
+
+// stillAsleep lists the threads whose next access may as well come before that of the one that
+// goes: they sleep at f or went on from there already, and touch something else.
+func (e *explorer) stillAsleep(f fork, goes int) threadSet {
+	asleep := f.sleep
+	for _, i := range f.threads[:f.taken] {
+		asleep |= 1 << i
+	}
+	a := e.parked[goes]
+	for i, b := range e.parked {
+		if b.at == a.at && b.mu == a.mu {
+			asleep &^= 1 << i
+		}
+	}
+	return asleep
 }
 
 // advance lets the thread make its access, and notes what it learns.

@@ -68,6 +68,12 @@ func checkPaths(paths []string, o rule.Options) checkReport {
 			r.problems = append(r.problems, rule.Problem{Message: err.Error()})
 		}
 	}
+	if r.errors() == 0 {
+		var err error
+		if r.rules, err = viewRules(r.set); err != nil {
+			r.problems = append(r.problems, rule.Problem{Message: err.Error()})
+		}
+	}
 	return r
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sidecard/sidecard/pkg/rule"
 )
@@ -65,7 +66,7 @@ func TestCheckOfBadRules(t *testing.T) {
 		"testdata/check/bad/broken.yaml:2:13: error: ",
 		"testdata/check/bad/gw-flow-rules.json:2:3: error: [0].count: ",
 		"testdata/check/bad/gw-flow-rules.json:2:26: error: [0]: ",
-		"testdata/check/bad/gw-flow-rules.json:3:57: error: [1].controlBehavior: ",
+		"testdata/check/bad/gw-flow-rules.json:3:35: error: [1].count: ",
 		"testdata/check/bad/gw-flow-rules.json:4:11: warning: [2].app: ",
 		"2 files: 4 errors, 1 warning",
 	}
@@ -118,6 +119,15 @@ func TestCheckOfWhatCannotBeRead(t *testing.T) {
 	code, got, _ := command{t: t, args: []string{"check", file}}.run()
 	if code != exitFailure || !strings.HasPrefix(got, file+":1:1: error: ") || !strings.HasSuffix(got, "\n1 file: 1 error, 0 warnings\n") {
 		t.Errorf("an empty file is to be reported once: got exit code %d and\n%s", code, got)
+	}
+}
+
+// What the engine would refuse fails the check as well.
+func TestViewOfRulesThatTheEngineRefuses(t *testing.T) {
+	t.Parallel()
+	set := rule.Set{GatewayFlow: []rule.GatewayFlowRule{{ID: "x", Resource: "r", Limit: 1, Interval: time.Second, SampleCount: 61}}}
+	if _, err := viewRules(set); err == nil {
+		t.Error("61 slots are accepted")
 	}
 }
 
@@ -191,6 +201,32 @@ func TestJSONOfProblems(t *testing.T) {
 	want := problemView{Severity: "error", File: "a.json", Line: 1000, Column: 7, Field: "[0].count", Rule: "orders", Message: "is wrong", Fix: "write 1"}
 	if last := got.Problems[len(got.Problems)-1]; last != want {
 		t.Errorf("got %+v, want %+v", last, want)
+	}
+}
+
+func TestViewOfLimits(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name         string
+		rule         rule.GatewayFlowRule
+		limit, bound string
+	}{
+		{"aligned", rule.GatewayFlowRule{Limit: 5}, "5 per 2s", "10 in any 2s"},
+		{"aligned with a burst", rule.GatewayFlowRule{Limit: 5, Burst: 3}, "5 per 2s, burst 3", "13 in any 2s"},
+		{"strict", rule.GatewayFlowRule{Limit: 5, Window: rule.WindowStrict}, "5 per 2s", "5 in any 2s"},
+		{"strict with a burst", rule.GatewayFlowRule{Limit: 5, Burst: 3, Window: rule.WindowStrict}, "5 per 2s, burst 3", "8 in any 2s"},
+		{"queueing", rule.GatewayFlowRule{Limit: 5, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2}, "5 per 2s, queueing up to 500ms", "-"},
+		{"in shadow", rule.GatewayFlowRule{Limit: 0, Shadow: true}, "0 per 2s, shadow", "0 in any 2s"},
+		{"unlimited", rule.GatewayFlowRule{Limit: 7, Unlimited: true}, "unlimited", "-"},
+	} {
+		tc.rule.Interval = 2 * time.Second
+		v := viewRule(tc.rule)
+		if got := v.limitText(); got != tc.limit {
+			t.Errorf("%s: the limit is shown as %q, want %q", tc.name, got, tc.limit)
+		}
+		if got := v.boundText(); got != tc.bound {
+			t.Errorf("%s: the bound is shown as %q, want %q", tc.name, got, tc.bound)
+		}
 	}
 }
 

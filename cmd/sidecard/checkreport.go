@@ -12,7 +12,8 @@ import (
 type checkReport struct {
 	files    int
 	problems rule.Problems
-	set      rule.Set // valid if there are no errors
+	set      rule.Set  // valid if there are no errors
+	rules    rulesView // of set
 }
 
 func (r checkReport) errors() int   { return len(r.problems.Errors()) }
@@ -31,11 +32,7 @@ func (r checkReport) writeText(w io.Writer, rules bool) error {
 		fmt.Fprintf(w, "... and %d more; -o json shows all\n", rest)
 	}
 	if rules && r.errors() == 0 {
-		view, err := viewRules(r.set)
-		if err != nil {
-			return err
-		}
-		if err := view.write(w); err != nil {
+		if err := r.rules.write(w); err != nil {
 			return err
 		}
 	}
@@ -92,11 +89,7 @@ func (r checkReport) writeJSON(w io.Writer, rules bool) error {
 		out.Revision = r.set.Revision
 	}
 	if rules && out.OK {
-		view, err := viewRules(r.set)
-		if err != nil {
-			return err
-		}
-		out.rulesView = &view
+		out.rulesView = &r.rules
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

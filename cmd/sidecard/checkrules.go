@@ -19,10 +19,12 @@ type ruleView struct {
 	Mode        string `json:"mode"`
 	Count       string `json:"count"`           // as written
 	Limit       *int64 `json:"limit,omitempty"` // per interval; nil: unlimited
+	Burst       int64  `json:"burst,omitempty"`
 	IntervalSec int64  `json:"intervalSec"`
+	QueueMs     int64  `json:"maxQueueingTimeoutMs,omitempty"` // 0: refuses at once
 	Window      string `json:"window"`
-	SampleCount int    `json:"sampleCount"`
-	Bound       *int64 `json:"bound,omitempty"` // most that any real interval admits; nil: unlimited
+	SampleCount int    `json:"sampleCount,omitempty"`
+	Bound       *int64 `json:"bound,omitempty"` // most that any real interval admits; nil: unlimited, or not a window
 	Param       string `json:"param,omitempty"`
 	OnMissing   string `json:"onMissing,omitempty"`
 	MaxKeys     int    `json:"maxKeys,omitempty"`
@@ -63,17 +65,30 @@ func viewRule(r rule.GatewayFlowRule) ruleView {
 		Window: windowName(r.Window), SampleCount: r.SampleCount, Shadow: r.Shadow,
 	}
 	if !r.Unlimited {
-		limit, bound := r.Limit, r.Limit
-		if r.Window == rule.WindowAligned {
-			bound *= 2
-		}
-		v.Limit, v.Bound = &limit, &bound
+		v.Limit, v.Burst, v.Bound = &r.Limit, r.Burst, boundOf(r)
+		v.QueueMs = r.MaxQueueing.Milliseconds()
 	}
 	if r.Param != nil {
 		v.Param, v.OnMissing = describeParam(r.Param), onMissingName(r.OnMissing)
 		v.MaxKeys, v.Overflow = r.MaxKeys, overflowName(r.Overflow)
 	}
 	return v
+}
+
+// boundOf returns the most that a window admits in any real interval. An aligned one may admit a
+// full interval's worth right before and right after a slot begins; of a burst only once, because
+// the bucket beside the window has not been refilled by then.
+func boundOf(r rule.GatewayFlowRule) *int64 {
+	var bound int64
+	switch r.Window {
+	case rule.WindowAligned:
+		bound = 2*r.Limit + r.Burst
+	case rule.WindowStrict:
+		bound = r.Limit + r.Burst
+	default:
+		return nil
+	}
+	return &bound
 }
 
 func describeParam(p *rule.ParamItem) string {
@@ -103,14 +118,7 @@ func (v rulesView) write(w io.Writer) error {
 	}
 	row("DOMAIN", "RULE", "RESOURCE", "MODE", "LIMIT", "WINDOW", "AT MOST", "PARAM", "FULL TABLE")
 	for _, r := range v.Rules {
-		limit, bound, param, size := "unlimited", "-", "-", "-"
-		if r.Limit != nil {
-			limit = fmt.Sprintf("%d per %ds", *r.Limit, r.IntervalSec)
-			bound = fmt.Sprintf("%d in any %ds", *r.Bound, r.IntervalSec)
-		}
-		if r.Shadow {
-			limit += ", shadow"
-		}
+		param, size := "-", "-"
 		if r.Param != "" {
 			param, size = r.Param, bytesText(r.FullBytes)
 		}
@@ -118,13 +126,44 @@ func (v rulesView) write(w io.Writer) error {
 		if domain == "" {
 			domain = "-"
 		}
-		row(domain, r.ID, r.Resource, r.Mode, limit, fmt.Sprintf("%s, %d slots", r.Window, r.SampleCount), bound, param, size)
+		row(domain, r.ID, r.Resource, r.Mode, r.limitText(), r.windowText(), r.boundText(), param, size)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "All tables at full size: %s. Path expressions tried one by one: %d.\n", bytesText(sum), v.Regexps)
 	return err
+}
+
+func (v ruleView) limitText() string {
+	s := "unlimited"
+	if v.Limit != nil {
+		s = fmt.Sprintf("%d per %ds", *v.Limit, v.IntervalSec)
+	}
+	if v.Burst > 0 {
+		s += fmt.Sprintf(", burst %d", v.Burst)
+	}
+	if v.QueueMs > 0 {
+		s += fmt.Sprintf(", queueing up to %dms", v.QueueMs)
+	}
+	if v.Shadow {
+		s += ", shadow"
+	}
+	return s
+}
+
+func (v ruleView) windowText() string {
+	if v.SampleCount == 0 {
+		return v.Window
+	}
+	return fmt.Sprintf("%s, %d slots", v.Window, v.SampleCount)
+}
+
+func (v ruleView) boundText() string {
+	if v.Bound == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%d in any %ds", *v.Bound, v.IntervalSec)
 }
 
 // bytesText formats a size in the unit that leaves one to four digits.

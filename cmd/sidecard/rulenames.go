@@ -23,6 +23,10 @@ func windowName(m rule.WindowMode) string {
 		return "aligned"
 	case rule.WindowStrict:
 		return "strict"
+	case rule.WindowTokenBucket:
+		return "token-bucket"
+	case rule.WindowNone:
+		return "-"
 	}
 	return unnamed
 }
@@ -41,6 +45,8 @@ func onMissingName(o rule.OnMissing) string {
 
 func overflowName(o rule.Overflow) string {
 	switch o {
+	case rule.OverflowSketch:
+		return "sketch"
 	case rule.OverflowBlock:
 		return "block"
 	case rule.OverflowAllow:

@@ -64,12 +64,14 @@ type KeyPermit struct {
 
 // Hash returns the key of a value: all of it, whatever its length and bytes. Without the table's
 // seed nobody can choose values whose keys collide.
-func (t *KeyTable) Hash(value string) Key {
-	k := Key(maphash.String(t.seed, value))
-	if k == 0 || k == missingKey {
-		k ^= 1 << 32
+func (t *KeyTable) Hash(value string) Key { return keyOf(maphash.String(t.seed, value)) }
+
+// keyOf keeps hashes off the two keys that mean something else.
+func keyOf(hash uint64) Key {
+	if k := Key(hash); k != 0 && k != missingKey {
+		return k
 	}
-	return k
+	return Key(hash ^ 1<<32)
 }
 
 // MissingKey returns the key of requests that have no value: no string hashes to it.

@@ -89,8 +89,8 @@ func TestKeyTableBytesPerKey(t *testing.T) {
 		k.TryAcquire(epoch, testKey(i), 1, 5)
 	}
 	s := k.Stats()
-	if s.Overflows > 100 {
-		t.Errorf("%d of %d keys found no room, want next to none", s.Overflows, slots*7/10)
+	if s.Overflows > 5 {
+		t.Errorf("%d of %d keys found no room, want next to none: the groups fill unevenly", s.Overflows, slots*7/10)
 	}
 	used := heap() - before
 	runtime.KeepAlive(k)

@@ -44,6 +44,7 @@ func TestAPIDefinitionProblems(t *testing.T) {
 		{"path parameter", item(`"pattern": "/a;v=1/b"`), `2:13: error: pattern: "/a;v=1/b" never matches: paths are compared in the spelling "/a/b"; fix: write "/a/b"`},
 		{"needless escape", item(`"pattern": "/%61%2f"`), `2:13: error: pattern: "/%61%2f" never matches: paths are compared in the spelling "/a%2F"; fix: write "/a%2F"`},
 		{"missing escape", item(`"pattern": "/é", "matchStrategy": 1`), `2:13: error: pattern: "/é" never matches: paths are compared in the spelling "/%C3%A9"; fix: write "/%C3%A9"`},
+		{"no escape", item(`"pattern": "/%6\u0011"`), `2:13: error: pattern: "/%6\x11" never matches: paths are compared in the spelling "/%256%11"; fix: write "/%256%11"`},
 		{"fragment", item(`"pattern": "/a#b", "matchStrategy": 1`), `2:13: error: pattern: "/a#b" never matches: paths are compared in the spelling "/a%23b"; fix: write "/a%23b"`},
 
 		{"Ant", item(`"pattern": "/a/**/b?/*.html/{id}/{n:[0-9]{1,3}}-{m:a/b}/", "matchStrategy": "prefix"`), ``},

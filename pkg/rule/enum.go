@@ -28,9 +28,9 @@ var (
 		{name: "qps", number: gradeQPS},
 	}}
 	controlBehaviors = &enumeration{members: []enumMember{
-		{name: "reject", number: behaviorReject},
+		{name: "reject", number: int64(BehaviorReject)},
 		{name: "warm_up", number: 1, refused: "warm-up"},
-		{name: "queue", number: 2, refused: "queueing"},
+		{name: "queue", alias: "uniform_queueing", number: int64(BehaviorQueue)},
 		{name: "warm_up_queue", number: 3, refused: "warm-up with queueing"},
 	}}
 	matchStrategies = &enumeration{members: []enumMember{
@@ -53,7 +53,7 @@ var (
 	windowModes = &enumeration{byName: true, members: []enumMember{
 		{name: "aligned", number: int64(WindowAligned)},
 		{name: "strict", number: int64(WindowStrict)},
-		{name: "token-bucket", number: noNumber, refused: "window token-bucket"},
+		{name: "token-bucket", number: int64(WindowTokenBucket)},
 	}}
 	missingChoices = &enumeration{byName: true, members: []enumMember{
 		{name: "skip", number: int64(MissingSkip)},
@@ -74,9 +74,7 @@ var (
 const (
 	noNumber = -1 // of a value that is known by name only
 
-	// The values that the enumerations above admit alone.
-	gradeQPS       = 1
-	behaviorReject = 0
+	gradeQPS = 1 // the one grade that the enumeration above admits
 )
 
 // find looks a value up as written. The reason says why there is none.

@@ -6,8 +6,17 @@ import (
 	"strings"
 )
 
-// maxScale is the most by which count and interval are multiplied to make a fractional count whole.
-const maxScale = 60
+// scale bounds what a rate may become when count and interval are multiplied by a factor to make a
+// fractional count whole.
+type scale struct{ factor, seconds int64 }
+
+var (
+	// A window counts over the whole multiplied interval, so it must not become much longer.
+	windowScale = scale{factor: 60, seconds: maxIntervalSec}
+	// Elsewhere the fraction only gives the rate, with six decimals at least. Added to any time of this
+	// century, 2^31 s stay within 63 bits of nanoseconds.
+	rateScale = scale{factor: 1_000_000, seconds: 1<<31 - 1}
+)
 
 // rate is limit requests per seconds.
 type rate struct{ limit, seconds int64 }
@@ -15,12 +24,11 @@ type rate struct{ limit, seconds int64 }
 func (r rate) String() string { return fmt.Sprintf("%d per %d s", r.limit, r.seconds) }
 
 // wholeRate finds the rate with a whole limit that equals count per seconds exactly and has the
-// shortest interval. It is false if there is none within maxScale and maxIntervalSec, or its limit
-// is above MaxLimit.
-func wholeRate(count *big.Rat, seconds int64) (rate, bool) {
+// shortest interval. It is false if there is none within the bounds, or its limit is above MaxLimit.
+func (s scale) wholeRate(count *big.Rat, seconds int64) (rate, bool) {
 	// In lowest terms, the smallest k that makes count·k whole is the denominator.
 	k := count.Denom()
-	if !k.IsInt64() || k.Int64() > maxScale || k.Int64()*seconds > maxIntervalSec {
+	if !k.IsInt64() || k.Int64() > s.factor || k.Int64()*seconds > s.seconds {
 		return rate{}, false
 	}
 	if !count.Num().IsInt64() || count.Num().Int64() > MaxLimit {
@@ -29,11 +37,11 @@ func wholeRate(count *big.Rat, seconds int64) (rate, bool) {
 	return rate{limit: count.Num().Int64(), seconds: seconds * k.Int64()}, true
 }
 
-// nearestRates returns the closest enforceable rates below and above count per seconds, for a count
-// that has no wholeRate. A rate of none at all is not offered.
+// nearestRates returns the closest rates below and above count per seconds that any rule can enforce,
+// for a count that is none of them. A rate of none at all is not offered.
 func nearestRates(count *big.Rat, seconds int64) []rate {
 	var below, above *big.Rat
-	for k := int64(1); k <= maxScale && k*seconds <= maxIntervalSec; k++ {
+	for k := int64(1); k <= windowScale.factor && k*seconds <= windowScale.seconds; k++ {
 		scaled := new(big.Rat).Mul(count, big.NewRat(k, 1))
 		floor := new(big.Int).Quo(scaled.Num(), scaled.Denom())
 		if !floor.IsInt64() || floor.Int64() >= MaxLimit {

@@ -13,21 +13,22 @@ import (
 func TestWholeRateIsTheShortest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		denominator := rapid.SampledFrom([]int64{1, 2, 3, 7, 10, 25, 59, 60, 61, 100, 1000}).Draw(t, "denominator")
+		bounds := rapid.SampledFrom([]scale{windowScale, {factor: 120, seconds: 1 << 31}}).Draw(t, "bounds")
+		denominator := rapid.SampledFrom([]int64{1, 2, 3, 7, 10, 25, 59, 60, 61, 100, 120, 121, 1000}).Draw(t, "denominator")
 		count := big.NewRat(rapid.Int64Range(0, 1<<33).Draw(t, "numerator"), denominator)
 		seconds := rapid.SampledFrom([]int64{1, 7, 60, 86400, maxIntervalSec / 2, maxIntervalSec}).Draw(t, "seconds")
 
 		var want rate
 		found := false
-		for k := int64(1); k <= maxScale && !found; k++ {
+		for k := int64(1); k <= bounds.factor && !found; k++ {
 			scaled := new(big.Rat).Mul(count, big.NewRat(k, 1))
 			if scaled.IsInt() {
-				found = scaled.Num().Cmp(big.NewInt(MaxLimit)) <= 0 && seconds*k <= maxIntervalSec
+				found = scaled.Num().Cmp(big.NewInt(MaxLimit)) <= 0 && seconds*k <= bounds.seconds
 				want = rate{limit: scaled.Num().Int64(), seconds: seconds * k}
 				break
 			}
 		}
-		got, ok := wholeRate(count, seconds)
+		got, ok := bounds.wholeRate(count, seconds)
 		if ok != found || ok && got != want {
 			t.Fatalf("wholeRate(%s, %d) = %v, %v, want %v, %v", count, seconds, got, ok, want, found)
 		}
@@ -42,12 +43,12 @@ func TestNearestRates(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		count := big.NewRat(rapid.Int64Range(1, 3_000).Draw(t, "numerator"), rapid.Int64Range(61, 1500).Draw(t, "denominator"))
-		if count.Denom().Int64() <= maxScale {
+		if count.Denom().Int64() <= windowScale.factor {
 			t.Skip("it has a whole rate")
 		}
 		var below, above *big.Rat
-		for k := int64(1); k <= maxScale; k++ {
-			for n := int64(1); n <= 50*maxScale; n++ {
+		for k := int64(1); k <= windowScale.factor; k++ {
+			for n := int64(1); n <= 50*windowScale.factor; n++ {
 				r := big.NewRat(n, k)
 				if c := r.Cmp(count); c < 0 && (below == nil || r.Cmp(below) > 0) {
 					below = r

@@ -40,8 +40,8 @@ func loadAny(t *testing.T, ext string, data []byte) {
 		ids := make(map[string]bool)
 		for i := range set.GatewayFlow {
 			r := &set.GatewayFlow[i]
-			if ids[r.ID] || r.ID == "" || r.Limit < 0 || r.Limit > MaxLimit || r.SampleCount < 1 || r.Interval <= 0 {
-				t.Fatalf("rule %+v", r)
+			if reason := broken(r); ids[r.ID] || r.ID == "" || reason != "" {
+				t.Fatalf("%s: rule %+v", reason, r)
 			}
 			ids[r.ID] = true
 		}

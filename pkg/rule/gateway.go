@@ -30,6 +30,7 @@ type gatewayDraft struct {
 	interval, intervalUnit located[int64]
 	burst, maxQueueing     located[int64]
 	param                  located[*paramDraft]
+	response               located[*responseDraft]
 
 	window, sampleCount          located[int64]
 	onMissing, maxKeys, overflow located[int64]
@@ -58,11 +59,11 @@ var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: ap
 			func(d *gatewayDraft) *located[int64] { return &d.interval }),
 		enumField("intervalUnit", "the unit of interval", intervalUnits, 0,
 			func(d *gatewayDraft) *located[int64] { return &d.intervalUnit }),
-		enumField("controlBehavior", "what happens above the limit", controlBehaviors, behaviorReject,
+		enumField("controlBehavior", "what happens above the limit", controlBehaviors, int64(BehaviorReject),
 			func(d *gatewayDraft) *located[int64] { return &d.behavior }),
-		integerField("burst", "requests above count that may pass at once; only 0", 0, 1<<31-1, 0,
+		integerField("burst", "requests above count that may pass at once", 0, 1<<31-1, 0,
 			func(d *gatewayDraft) *located[int64] { return &d.burst }),
-		integerField("maxQueueingTimeoutMs", "the longest wait of queueing; means nothing without it", 0, 1<<31-1, 500,
+		integerField("maxQueueingTimeoutMs", "the wait of queueing from which on a request is refused; means nothing without queueing", 0, 1<<31-1, 500,
 			func(d *gatewayDraft) *located[int64] { return &d.maxQueueing }),
 		mappingField("paramItem", "the parameter whose values are limited one by one", &paramSchema,
 			func(d *gatewayDraft) *located[*paramDraft] { return &d.param }),
@@ -77,12 +78,13 @@ var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: ap
 			func(d *gatewayDraft) *located[int64] { return &d.maxKeys }),
 		enumField("overflow", "what happens to values beyond maxKeys", overflowChoices, int64(OverflowSketch),
 			func(d *gatewayDraft) *located[int64] { return &d.overflow }),
+		mappingField("blockResponse", "what a refused request is answered with", &responseSchema,
+			func(d *gatewayDraft) *located[*responseDraft] { return &d.response }),
 		boolField("shadow", "only count what would be refused",
 			func(d *gatewayDraft) *located[bool] { return &d.shadow }),
 
 		customField("clusterMode", "shared limits; only false", "boolean", decodeClusterMode),
 		refusedField[gatewayDraft]("clusterConfig", "cluster mode"),
-		refusedField[gatewayDraft]("blockResponse", "blockResponse"),
 		refusedField[gatewayDraft]("leaseMs", "leaseMs"),
 		refusedField[gatewayDraft]("warmUpPeriodSec", "warm-up"),
 		refusedField[gatewayDraft]("warmUpColdFactor", "warm-up"),
@@ -144,26 +146,37 @@ func (f *fileLoad) gatewayFlow(at spot, n *node) {
 		Resource:  d.resource.v,
 		Mode:      ResourceMode(d.mode.v),
 		Count:     d.count.v.text,
+		Scale:     1,
+		Behavior:  ControlBehavior(d.behavior.v),
 		Window:    WindowMode(d.window.v),
 		OnMissing: OnMissing(d.onMissing.v),
 		MaxKeys:   int(d.maxKeys.v),
 		Overflow:  Overflow(d.overflow.v),
-		Scale:     1,
 		Shadow:    d.shadow.v || f.options.Shadow,
 	}
 	if d.resource.ok {
 		f.checkName(d.resource.at, r.Resource)
 		f.refer(d.resource.at, r.Mode, r.Resource)
 	}
-	if d.burst.ok && d.burst.v > 0 {
-		f.unsupported(d.burst.at, "burst above 0")
-	}
 	r.Param = f.checkParam(&d)
+	if d.response.given && d.response.ok {
+		r.Response = f.checkResponse(d.response.at, d.response.v, f.errors == before)
+	}
 	seconds, ok := f.checkInterval(&d)
 	if ok {
 		r.Interval = time.Duration(seconds) * time.Second
 		f.checkRate(&d, seconds, &r)
+	}
+	switch {
+	case r.Behavior == BehaviorQueue:
+		f.checkQueueing(&d, &r)
+	case r.Window == WindowTokenBucket:
+		f.checkTokenBucket(&d, &r)
+	case ok:
 		f.checkSampleCount(&d, &r)
+	}
+	if r.Behavior != BehaviorQueue {
+		f.checkBurst(&d, &r)
 	}
 	if f.errors > before {
 		return

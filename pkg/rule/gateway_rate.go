@@ -38,7 +38,7 @@ func (f *fileLoad) checkInterval(d *gatewayDraft) (seconds int64, ok bool) {
 			return 0, false
 		}
 	}
-	if seconds >= longIntervalSec {
+	if seconds >= longIntervalSec && d.behavior.v != int64(BehaviorQueue) {
 		at := d.intervalSec.at
 		if d.interval.given {
 			at = d.interval.at
@@ -59,14 +59,18 @@ func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *GatewayFlowRule)
 		f.warn(d.count.at, fmt.Sprintf("%s is above %d and means unlimited: the rule never refuses", clip(count.text), MaxLimit), "")
 		return
 	}
-	whole, ok := wholeRate(count.exact, seconds)
+	bounds, why := windowScale, fmt.Sprintf("is no whole number of requests in up to %d intervals, so it cannot be counted exactly", windowScale.factor)
+	byRate := r.Behavior == BehaviorQueue || r.Window == WindowTokenBucket
+	if byRate {
+		bounds, why = rateScale, "is too fine a fraction to be kept exactly"
+	}
+	whole, ok := bounds.wholeRate(count.exact, seconds)
 	if !ok {
-		f.fail(d.count.at, fmt.Sprintf("%s per %d s is no whole number of requests in up to %d intervals, so it cannot be counted exactly", clip(count.text), seconds, maxScale),
-			offer(nearestRates(count.exact, seconds)))
+		f.fail(d.count.at, fmt.Sprintf("%s per %d s %s", clip(count.text), seconds, why), offer(nearestRates(count.exact, seconds)))
 		return
 	}
 	r.Limit, r.Interval, r.Scale = whole.limit, time.Duration(whole.seconds)*time.Second, whole.seconds/seconds
-	if whole.seconds != seconds {
+	if r.Scale > 1 && !byRate {
 		f.warn(d.count.at, fmt.Sprintf("%s per %d s is enforced as %s", clip(count.text), seconds, whole), "")
 	}
 }

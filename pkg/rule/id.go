@@ -38,8 +38,8 @@ func deriveID(r *GatewayFlowRule, seconds int64) string {
 		b.WriteString(escapeID(r.Domain) + "/")
 	}
 	b.WriteString("gw-flow/" + resourceModes.nameOf(int64(r.Mode)) + "/" + escapeID(r.Resource))
-	b.WriteString("/" + grades.nameOf(gradeQPS) + "/" + controlBehaviors.nameOf(behaviorReject))
-	b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + windowModes.nameOf(int64(r.Window)))
+	b.WriteString("/" + grades.nameOf(gradeQPS) + "/" + controlBehaviors.nameOf(int64(r.Behavior)))
+	b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + r.Window.name())
 	if p := r.Param; p != nil {
 		b.WriteString("/" + p.Source.String())
 		if p.FieldName != "" {
@@ -57,6 +57,14 @@ func deriveID(r *GatewayFlowRule, seconds int64) string {
 	sum := sha256.Sum256([]byte(id))
 	digest := "~" + hex.EncodeToString(sum[:8])
 	return id[:maxDerivedIDBytes-len(digest)] + digest
+}
+
+// name returns the name of the mode inside an id.
+func (m WindowMode) name() string {
+	if m == WindowNone {
+		return "none"
+	}
+	return windowModes.nameOf(int64(m))
 }
 
 // name returns the name by which the parameter is looked up: headers have no case.
@@ -88,8 +96,11 @@ func (r *GatewayFlowRule) StateKey() string {
 	parts := []string{
 		"gw-flow", r.Domain, r.ID,
 		strconv.Itoa(int(r.Mode)), r.Resource,
-		grades.nameOf(gradeQPS), controlBehaviors.nameOf(behaviorReject),
+		grades.nameOf(gradeQPS), controlBehaviors.nameOf(int64(r.Behavior)),
 		r.Interval.String(), strconv.Itoa(int(r.Window)), strconv.Itoa(r.SampleCount),
+	}
+	if r.Window == WindowTokenBucket {
+		parts = append(parts, strconv.FormatInt(r.Scale, 10)) // its interval is the one written
 	}
 	if p := r.Param; p != nil {
 		parts = append(parts, p.Source.String(), p.name(), strconv.Itoa(int(p.Match)), p.Pattern)

@@ -189,7 +189,7 @@ func (f *fileLoad) load(data []byte) {
 		return
 	}
 	for _, d := range t.duplicates {
-		f.fail(spot{line: d.line, column: d.column}, fmt.Sprintf("duplicate key %q; it is at %d:%d already", clip(d.name), d.firstLine, d.firstColumn), "")
+		f.duplicate(d)
 	}
 	if t.root == nil || t.root.kind == nullNode {
 		f.fail(start, emptyFile("the file holds nothing"), "write [] to remove all its rules")
@@ -200,6 +200,10 @@ func (f *fileLoad) load(data []byte) {
 	} else {
 		f.loadBundle(t.root)
 	}
+}
+
+func (f *fileLoad) duplicate(d duplicateKey) {
+	f.fail(spot{line: d.line, column: d.column}, fmt.Sprintf("duplicate key %q; it is at %d:%d already", clip(d.name), d.firstLine, d.firstColumn), "")
 }
 
 func emptyFile(what string) string { return what + `, which is not taken for "no rules"` }

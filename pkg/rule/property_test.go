@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -30,14 +31,20 @@ func ruleFields() *rapid.Generator[map[string]json.RawMessage] {
 		"intervalSec":          oneOf("1", "60", "3600", "0", "1.5", `"1"`),
 		"interval":             oneOf("1", "5"),
 		"intervalUnit":         oneOf("0", "1", `"minute"`, "4"),
-		"controlBehavior":      oneOf("0", `"reject"`, "2"),
-		"burst":                oneOf("0", "5"),
-		"maxQueueingTimeoutMs": oneOf("500", "-1"),
-		"window":               oneOf(`"aligned"`, `"strict"`, `"Strict"`),
+		"controlBehavior":      oneOf("0", `"reject"`, "2", `"queue"`, "1"),
+		"burst":                oneOf("0", "5", "2147483647"),
+		"maxQueueingTimeoutMs": oneOf("0", "500", "10000", "3600001", "-1"),
+		"window":               oneOf(`"aligned"`, `"strict"`, `"token-bucket"`, `"Strict"`),
 		"sampleCount":          oneOf("1", "2", "7", "10", "61"),
+		"overflow":             oneOf(`"sketch"`, `"block"`, `"allow"`),
 		"shadow":               oneOf("true", "false", "1"),
-		"app":                  text,
-		"bogus":                text,
+		"blockResponse": rapid.Custom(func(t *rapid.T) string {
+			return fmt.Sprintf(`{"contentType": %s, "body": %s, "headers": {%s: %s, "X-Reason": %s}}`,
+				oneOf(`"application/json"`, `"text/html"`, `"html"`, "null").Draw(t, "type"), rapid.OneOf(text, oneOf(`"{rule} {retry_after}"`, `"{rul}"`)).Draw(t, "body"),
+				oneOf(`"x-a"`, `"x-reason"`, `":status"`, `"Content-Length"`).Draw(t, "name"), text.Draw(t, "value"), oneOf(`"{reason}"`, `"a\nb"`, "1").Draw(t, "reason"))
+		}),
+		"app":   text,
+		"bogus": text,
 		"paramItem": rapid.Custom(func(t *rapid.T) string {
 			return fmt.Sprintf(`{"parseStrategy": %s, "fieldName": %s, "pattern": %s, "matchStrategy": %s}`,
 				oneOf("0", "2", "3", "4", `"header"`, `"cookie"`, "9").Draw(t, "strategy"), rapid.OneOf(text, oneOf(`"x-user-id"`, "null")).Draw(t, "field"),
@@ -149,11 +156,58 @@ func TestIDsAndStateKeys(t *testing.T) {
 			} else {
 				keys[key] = true
 			}
-			if r.Limit < 0 || r.Limit > MaxLimit || r.SampleCount < 1 || r.Interval.Milliseconds()%int64(r.SampleCount) != 0 {
-				t.Fatalf("limit %d, %d samples of %v", r.Limit, r.SampleCount, r.Interval)
+			if reason := broken(r); reason != "" {
+				t.Fatalf("%s: %+v", reason, r)
 			}
 		}
 	})
+}
+
+// broken says which promise of the model an accepted rule breaks.
+func broken(r *GatewayFlowRule) string {
+	slots := r.Window == WindowAligned || r.Window == WindowStrict
+	switch {
+	case r.Limit < 0 || r.Burst < 0 || r.Limit+r.Burst > MaxLimit:
+		return "limit"
+	case r.Scale < 1 || r.Interval < time.Second || r.Interval%(time.Duration(r.Scale)*time.Second) != 0:
+		return "interval"
+	case r.Scale > 1 && (r.Unlimited || r.Limit%r.Scale == 0):
+		return "scale"
+	case (r.Behavior == BehaviorQueue) != (r.Window == WindowNone):
+		return "window"
+	case r.Behavior == BehaviorQueue && r.Burst > 0, r.Behavior != BehaviorQueue && r.MaxQueueing != 0:
+		return "queueing"
+	case r.Window == WindowTokenBucket && r.Limit > 0 && r.Limit+r.Burst*r.Scale < r.Scale:
+		return "bucket"
+	case slots != (r.SampleCount > 0) || slots && r.Interval.Milliseconds()%int64(r.SampleCount) != 0:
+		return "slots"
+	case r.Response != nil:
+		return brokenResponse(r.Response)
+	}
+	return ""
+}
+
+// brokenResponse says which promise of the model an accepted block response breaks.
+func brokenResponse(r *BlockResponse) string {
+	if len(r.Body) > 64<<10 || len(r.Headers) > 16 {
+		return "size"
+	}
+	unfit := func(value string) bool {
+		return len(value) > 4<<10 || strings.Trim(value, " \t") != value || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' })
+	}
+	if r.ContentType == "" && r.Body != "" || unfit(r.ContentType) {
+		return "content type"
+	}
+	seen := map[string]bool{"content-type": true, "content-length": true, "transfer-encoding": true}
+	for _, h := range r.Headers {
+		if seen[h.Name] || h.Name != strings.ToLower(h.Name) || h.Name == "" || strings.ContainsAny(h.Name, ": \r\n\x00") {
+			return "header name"
+		}
+		if seen[h.Name] = true; unfit(h.Value) {
+			return "header value"
+		}
+	}
+	return ""
 }
 
 // TestStateKeyHoldsWhatGivesStateItsMeaning changes one field at a time.
@@ -173,6 +227,8 @@ func TestStateKeyHoldsWhatGivesStateItsMeaning(t *testing.T) {
 		func(r *GatewayFlowRule) { r.Shadow = true },
 		func(r *GatewayFlowRule) { r.Param.FieldName = "x-a" },
 		func(r *GatewayFlowRule) { r.MaxKeys = 5 },
+		func(r *GatewayFlowRule) { r.Scale = 2 },
+		func(r *GatewayFlowRule) { r.Response = &BlockResponse{Body: "no"} },
 	} {
 		r := load("")
 		if same(r); r.StateKey() != base {
@@ -187,6 +243,10 @@ func TestStateKeyHoldsWhatGivesStateItsMeaning(t *testing.T) {
 		func(r *GatewayFlowRule) { r.Mode = ModeAPI },
 		func(r *GatewayFlowRule) { r.Interval *= 2 },
 		func(r *GatewayFlowRule) { r.Window = WindowStrict },
+		func(r *GatewayFlowRule) { r.Window = WindowTokenBucket },
+		func(r *GatewayFlowRule) { r.Window, r.Scale = WindowTokenBucket, 2 },
+		func(r *GatewayFlowRule) { r.Window = WindowNone },
+		func(r *GatewayFlowRule) { r.Behavior = BehaviorQueue },
 		func(r *GatewayFlowRule) { r.SampleCount = 5 },
 		func(r *GatewayFlowRule) { r.Param = nil },
 		func(r *GatewayFlowRule) { r.Param.Source = SourceCookie },

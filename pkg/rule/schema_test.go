@@ -13,6 +13,7 @@ func TestEveryDeclaredField(t *testing.T) {
 	t.Parallel()
 	everyField(t, &gatewaySchema, `{"resource": "a", "count": 1, "burst": 0, FIELD}`, "gw-flow-rules.json", "[%s]")
 	everyField(t, &paramSchema, `{"parseStrategy": 0, FIELD}`, "gw-flow-rules.json", `[{"resource": "a", "count": 1, "paramItem": %s}]`)
+	everyField(t, &responseSchema, `{"body": "a", FIELD}`, "gw-flow-rules.json", `[{"resource": "a", "count": 1, "burst": 0, "blockResponse": %s}]`)
 	everyField(t, &apiSchema, `{"apiName": "a", "predicateItems": [{"pattern": "/a"}], FIELD}`, "gw-api-definitions.json", "[%s]")
 	everyField(t, &itemSchema, `{"pattern": "/a", FIELD}`, "gw-api-definitions.json", `[{"apiName": "a", "predicateItems": [%s]}]`)
 	everyField(t, &bundleSchema, `{"gatewayFlowRules": [], FIELD}`, "b.json", "%s")
@@ -37,7 +38,7 @@ func everyField[T any](t *testing.T, s *schema[T], mapping, file, around string)
 		}
 		// No field takes a list of lists of nulls. The field must not be there already.
 		text := strings.Replace(mapping, "FIELD", fmt.Sprintf("%q: [[null]]", fd.name), 1)
-		for _, had := range []string{`"resource": "a", `, `"count": 1, `, `"burst": 0, `, `"parseStrategy": 0, `, `"apiName": "a", `, `"predicateItems": [{"pattern": "/a"}], `, `"pattern": "/a", `, `"gatewayFlowRules": [], `} {
+		for _, had := range []string{`"resource": "a", `, `"count": 1, `, `"burst": 0, `, `"body": "a", `, `"parseStrategy": 0, `, `"apiName": "a", `, `"predicateItems": [{"pattern": "/a"}], `, `"pattern": "/a", `, `"gatewayFlowRules": [], `} {
 			if strings.HasPrefix(had, fmt.Sprintf("%q", fd.name)) {
 				text = strings.Replace(text, had, "", 1)
 			}

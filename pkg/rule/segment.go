@@ -9,7 +9,7 @@ const (
 	PlaceholderRule                   // {rule}: the id of the rule that refused
 	PlaceholderResource               // {resource}: the resource that was asked for
 	PlaceholderReason                 // {reason}: why it was refused
-	PlaceholderRetryAfter             // {retry_after}: whole seconds until it would pass; nothing if nobody knows
+	PlaceholderRetryAfter             // {retry_after}: whole seconds until it would pass; if nobody knows, null in JSON and nothing elsewhere
 )
 
 // placeholderNames are what is written between the braces.

@@ -1,0 +1,77 @@
+package rule
+
+import (
+	"fmt"
+	"math/big"
+	"strconv"
+	"time"
+)
+
+// maxQueueingMs bounds the wait of a queue; no caller waits for longer.
+const maxQueueingMs = 3600 * 1000
+
+// checkQueueing fills in what queueing needs, and refuses what only windows have.
+func (f *fileLoad) checkQueueing(d *gatewayDraft, r *GatewayFlowRule) {
+	r.Window = WindowNone
+	for _, field := range []*located[int64]{&d.window, &d.sampleCount} {
+		if field.given && field.ok {
+			f.fail(field.at, "is for rules that count in a window; queueing has none", "remove it, or write controlBehavior reject")
+		}
+	}
+	if d.burst.ok && d.burst.v > 0 {
+		f.fail(d.burst.at, "is not for queueing, which lets requests through one by one", "write 0, or write controlBehavior reject")
+	}
+	if !d.maxQueueing.ok {
+		return
+	}
+	most := d.maxQueueing.v
+	if most > maxQueueingMs {
+		f.fail(d.maxQueueing.at, fmt.Sprintf("is %d; with queueing it must be from 0 to %d, an hour", most, maxQueueingMs), "")
+		return
+	}
+	r.MaxQueueing = time.Duration(most) * time.Millisecond
+	if !d.count.ok || r.Limit == 0 || r.Unlimited {
+		return
+	}
+	if cost := r.Interval / time.Duration(r.Limit); r.MaxQueueing <= cost {
+		at := d.maxQueueing.at
+		if !d.maxQueueing.given {
+			at = d.behavior.at
+		}
+		fix := "write controlBehavior reject"
+		if enough := cost.Milliseconds() + 1; enough <= maxQueueingMs {
+			fix = "write maxQueueingTimeoutMs " + strconv.FormatInt(enough, 10) + " or more"
+		}
+		f.warn(at, fmt.Sprintf("a maxQueueingTimeoutMs of %d is not above the %v between two requests: of those that come together only one passes", most, cost), fix)
+	}
+}
+
+// checkTokenBucket refuses slots, which a bucket has none of, and a bucket that could never hold the
+// token that a request takes.
+func (f *fileLoad) checkTokenBucket(d *gatewayDraft, r *GatewayFlowRule) {
+	if d.sampleCount.given && d.sampleCount.ok {
+		f.fail(d.sampleCount.at, "is for windows with slots; a token bucket has none", "remove it")
+	}
+	if !d.count.ok || !d.burst.ok || r.Limit == 0 || r.Limit >= r.Scale || d.burst.v > 0 {
+		return
+	}
+	seconds := int64(r.Interval/time.Second) / r.Scale
+	rates := []rate{{limit: r.Limit, seconds: seconds * r.Scale}}
+	if _, ok := windowScale.wholeRate(d.count.v.exact, seconds); !ok {
+		rates = nearestRates(big.NewRat(r.Limit, r.Scale), seconds)
+	}
+	f.fail(d.count.at, fmt.Sprintf("%s makes a token bucket that never holds one request: nothing would pass", clip(d.count.v.text)), offer(rates)+", or add a burst")
+}
+
+// checkBurst fills in what may pass above the limit.
+func (f *fileLoad) checkBurst(d *gatewayDraft, r *GatewayFlowRule) {
+	switch {
+	case !d.burst.ok || !d.count.ok || d.burst.v == 0 || r.Unlimited:
+	case d.count.v.exact.Sign() == 0:
+		f.warn(d.burst.at, "means nothing: a count of 0 blocks everything", "")
+	case d.burst.v > MaxLimit-r.Limit:
+		f.fail(d.burst.at, fmt.Sprintf("count and burst are %d together; at most %d are allowed", r.Limit+d.burst.v, MaxLimit), "")
+	default:
+		r.Burst = d.burst.v
+	}
+}

@@ -2,7 +2,9 @@ package ruleswatch
 
 import (
 	"context"
+	"errors"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/rs/zerolog"
 )
 
@@ -13,8 +15,7 @@ type unnotified struct{ s FileSource }
 func WithoutNotifications(s FileSource) Source { return unnotified{s} }
 
 func (u unnotified) Watch(ctx context.Context, emit func(Document)) error {
-	n := &notifier{maybe: make(chan struct{}, 1), log: zerolog.Nop(), pumped: make(chan struct{})}
-	close(n.pumped)
-	u.s.watch(ctx, n, emit)
+	none := func() (*fsnotify.Watcher, error) { return nil, errors.ErrUnsupported }
+	u.s.watch(ctx, newNotifier(zerolog.Nop(), none), emit)
 	return nil
 }

@@ -2,8 +2,10 @@ package ruleswatch
 
 import (
 	"context"
+	"os"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/rs/zerolog"
 )
 
@@ -25,7 +27,8 @@ type FileSource struct {
 	Debounce time.Duration
 	// Poll is the time between readings without any notification; 0 means DefaultPoll.
 	Poll time.Duration
-	// Log gets one line if notifications do not work. The zero value logs nothing.
+	// Log gets one line if notifications do not work, and one if the path is mounted in a way that hides
+	// its changes. The zero value logs nothing.
 	Log zerolog.Logger
 }
 
@@ -33,8 +36,20 @@ var _ Source = FileSource{}
 
 // Watch implements Source. It always returns nil.
 func (s FileSource) Watch(ctx context.Context, emit func(Document)) error {
-	s.watch(ctx, newNotifier(s.Log.With().Str("path", s.Path).Logger()), emit)
+	log := s.Log.With().Str("path", s.Path).Logger()
+	if table, err := os.ReadFile(mountTable); err == nil {
+		warnMounted(log, mountedAlone(s.Path, table))
+	}
+	s.watch(ctx, newNotifier(log, fsnotify.NewWatcher), emit)
 	return nil
+}
+
+// warnMounted names what will not change while this process lives, as far as it is told apart.
+func warnMounted(log zerolog.Logger, alone []string) {
+	if len(alone) > 0 {
+		log.Warn().Strs("mounted", alone[:min(len(alone), 10)]).Int("count", len(alone)).
+			Msg("mounted one by one, as by subPath: new versions of these rule files are not seen until a restart, mount their whole directory instead")
+	}
 }
 
 func (s FileSource) watch(ctx context.Context, n *notifier, emit func(Document)) {

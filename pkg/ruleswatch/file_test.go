@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/rs/zerolog"
 
 	"github.com/sidecard/sidecard/internal/testkit/configmap"
@@ -352,7 +353,7 @@ func TestNotifierKeepsNoOldWatches(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	volume := filepath.Join(dir, "volume")
-	n := newNotifier(zerolog.Nop())
+	n := newNotifier(zerolog.Nop(), fsnotify.NewWatcher)
 	defer n.close()
 	var first int
 	for i := range 20 {
@@ -379,7 +380,7 @@ func TestNotifierIgnoresOthers(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "rules.yaml")
 	put(t, path, "- a\n")
-	n := newNotifier(zerolog.Nop())
+	n := newNotifier(zerolog.Nop(), fsnotify.NewWatcher)
 	defer n.close()
 	n.follow(path)
 	n.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/rs/zerolog"
@@ -18,13 +19,17 @@ const maxLinks = 40
 // notifier turns file system events into signs that a path may read differently now. It watches
 // directories only: a watch on a file ends with the file, and most writers replace files. Which
 // directories these are changes with every symbolic link on the way, so follow is called before each
-// reading. Without a working watcher it gives no signs, and polling is left.
+// reading. Without a working watcher it gives no signs, and polling is left; each reading then asks
+// the kernel for one again, since what others use up they also give back.
 type notifier struct {
-	maybe   chan struct{} // holds at most one sign
-	log     zerolog.Logger
-	watcher *fsnotify.Watcher // nil if the kernel gave none
-	pumped  chan struct{}     // closed when the pump has ended
-	warned  bool              // used by follow only
+	maybe chan struct{} // holds at most one sign
+	log   zerolog.Logger
+	open  func() (*fsnotify.Watcher, error)
+	pumps sync.WaitGroup // at most one
+
+	// Used by follow and close only.
+	watcher *fsnotify.Watcher // nil as long as the kernel gives none
+	warned  bool
 
 	mu      sync.Mutex
 	watched interests // guarded by mu
@@ -56,17 +61,9 @@ func (in interests) concern(event string) bool {
 	return ok && (names == nil || names[filepath.Base(event)])
 }
 
-func newNotifier(log zerolog.Logger) *notifier {
-	n := &notifier{maybe: make(chan struct{}, 1), log: log, pumped: make(chan struct{}), watched: make(interests)}
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		n.warn(err)
-		close(n.pumped)
-		return n
-	}
-	n.watcher = w
-	go n.pump()
-	return n
+// newNotifier returns a notifier that watches nothing until follow. open makes its watcher.
+func newNotifier(log zerolog.Logger, open func() (*fsnotify.Watcher, error)) *notifier {
+	return &notifier{maybe: make(chan struct{}, 1), log: log, open: open, watched: make(interests)}
 }
 
 // close ends the pump and waits for it.
@@ -74,14 +71,28 @@ func (n *notifier) close() {
 	if n.watcher != nil {
 		n.watcher.Close()
 	}
-	<-n.pumped
+	n.pumps.Wait()
 }
 
-func (n *notifier) pump() {
-	defer close(n.pumped)
+// start makes the watcher unless there is one, and returns whether there is one now.
+func (n *notifier) start() bool {
+	if n.watcher != nil {
+		return true
+	}
+	w, err := n.open()
+	if err != nil {
+		n.warn(err)
+		return false
+	}
+	n.watcher = w
+	n.pumps.Go(func() { n.pump(w) })
+	return true
+}
+
+func (n *notifier) pump(w *fsnotify.Watcher) {
 	for {
 		select {
-		case e, ok := <-n.watcher.Events:
+		case e, ok := <-w.Events:
 			if !ok {
 				return
 			}
@@ -91,11 +102,14 @@ func (n *notifier) pump() {
 			if concerned {
 				n.sign()
 			}
-		case _, ok := <-n.watcher.Errors:
+		case err, ok := <-w.Errors:
 			if !ok {
 				return
 			}
-			n.sign() // events were lost: whatever they were, a reading finds it
+			// Events were lost, as a rule because too many came at once (ErrEventOverflow). Whatever
+			// they were, a reading finds it, and follow sets again what watches it needs.
+			n.log.Debug().Err(err).Msg("notifications of changes to rule files were lost, reading them again")
+			n.sign()
 		}
 	}
 }
@@ -107,17 +121,25 @@ func (n *notifier) sign() {
 	}
 }
 
+// warn says once that polling is needed, and what would make it needless.
 func (n *notifier) warn(err error) {
 	if n.warned {
 		return
 	}
 	n.warned = true
-	n.log.Warn().Err(err).Msg("the kernel does not notify of all changes to rule files, the rest is found by polling")
+	line := n.log.Warn().Err(err)
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		line = line.Str("limit", "fs.inotify.max_user_watches")
+	case errors.Is(err, syscall.EMFILE):
+		line = line.Str("limit", "fs.inotify.max_user_instances, or open files")
+	}
+	line.Msg("the kernel does not notify of all changes to rule files, the rest is found by polling")
 }
 
 // follow watches every directory where a change can make path read differently, and no other.
 func (n *notifier) follow(path string) {
-	if n.watcher == nil {
+	if !n.start() {
 		return
 	}
 	abs, err := filepath.Abs(path)

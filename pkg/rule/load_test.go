@@ -189,6 +189,10 @@ func TestRevision(t *testing.T) {
 	if Revision([]File{a, b}) != Revision([]File{b, a}) {
 		t.Error("the revision depends on the order of files")
 	}
+	mounted := []File{{"/etc/rules/" + a.Name, a.Data}, {"/etc/rules/" + b.Name, b.Data}}
+	if Revision(mounted) != Revision([]File{a, b}) {
+		t.Error("the revision depends on where the files lie")
+	}
 	if got := Revision([]File{a, b}); len(got) != 12 {
 		t.Errorf("Revision = %q, want 12 digits", got)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"path/filepath"
 	"slices"
 )
 
@@ -21,7 +22,8 @@ func byName(files []File) []File {
 }
 
 // Revision identifies the content of a set of files by 12 hexadecimal digits. It depends on their
-// names and bytes and not on their order.
+// bytes and on their names without folders, so that the same rules have the same revision wherever
+// they are mounted or checked. It does not depend on their order.
 func Revision(files []File) string {
 	h := sha256.New()
 	var length [8]byte
@@ -31,7 +33,7 @@ func Revision(files []File) string {
 		h.Write(b)
 	}
 	for _, f := range byName(files) {
-		write([]byte(f.Name))
+		write([]byte(filepath.Base(f.Name)))
 		write(f.Data)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:6])

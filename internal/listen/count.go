@@ -9,16 +9,23 @@ import (
 )
 
 // Counter counts the connections that listeners have accepted and that are still open, so that a
-// draining daemon can wait for its clients to leave. One Counter may count for several listeners. The
-// zero value is ready; all methods are safe for concurrent use; it must not be copied.
+// draining daemon can wait for its clients to leave, and bounds their number. One Counter may count for
+// several listeners. The zero value is ready and has no bound; all methods are safe for concurrent use;
+// it must not be copied.
 type Counter struct {
-	mu   sync.Mutex
-	open int
-	idle chan struct{} // closed when open falls to 0; made by the first Wait that has to wait
+	// Max is how many connections may be open at a time; 0 or less: any number. One more is closed as
+	// soon as it has been made, because a client that is left waiting in the kernel's queue would learn
+	// nothing until its time is up. Not to be changed once a listener accepts.
+	Max int
+
+	mu      sync.Mutex
+	open    int           // guarded by mu
+	refused int64         // guarded by mu
+	idle    chan struct{} // closed when open falls to 0; made by the first Wait that has to wait; guarded by mu
 }
 
-// Listener returns a listener that accepts from ln and counts what it accepts. Closing it closes ln
-// and leaves accepted connections alone.
+// Listener returns a listener that accepts from ln, counts what it accepts and closes what exceeds the
+// bound. Closing it closes ln and leaves accepted connections alone.
 func (c *Counter) Listener(ln net.Listener) net.Listener {
 	return &countedListener{Listener: ln, counter: c}
 }
@@ -28,6 +35,13 @@ func (c *Counter) Open() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.open
+}
+
+// Refused returns how many connections were closed because Max were open.
+func (c *Counter) Refused() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.refused
 }
 
 // Wait returns nil as soon as no connection is open, or the cause for which ctx ended before that.
@@ -52,10 +66,23 @@ func (c *Counter) Wait(ctx context.Context) error {
 	}
 }
 
-func (c *Counter) add(n int) {
+// enter counts a connection in, or refuses it.
+func (c *Counter) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open += n
+	if c.Max > 0 && c.open >= c.Max {
+		c.refused++
+		return false
+	}
+	c.open++
+	return true
+}
+
+// leave counts a connection out.
+func (c *Counter) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open--
 	if c.open == 0 && c.idle != nil {
 		close(c.idle)
 		c.idle = nil
@@ -68,12 +95,16 @@ type countedListener struct {
 }
 
 func (l *countedListener) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.counter.enter() {
+			return &countedConn{Conn: conn, counter: l.counter}, nil
+		}
+		conn.Close()
 	}
-	l.counter.add(1)
-	return &countedConn{Conn: conn, counter: l.counter}, nil
 }
 
 type countedConn struct {
@@ -85,7 +116,7 @@ type countedConn struct {
 // Close closes the connection and counts it out, once however often it is called.
 func (c *countedConn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(func() { c.counter.add(-1) })
+	c.once.Do(c.counter.leave)
 	return err
 }
 

@@ -3,6 +3,7 @@ package listen
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"syscall"
@@ -99,6 +100,65 @@ func TestCounterConcurrent(t *testing.T) {
 	wg.Wait()
 	if c.Open() != 0 {
 		t.Errorf("got %d open, want 0", c.Open())
+	}
+}
+
+// Beyond the bound, whichever listener it comes through, a connection is closed at once; those that are
+// open are left alone, and each that leaves makes room for another.
+func TestCounterBound(t *testing.T) {
+	t.Parallel()
+	c := Counter{Max: 2}
+	listeners := []net.Listener{
+		c.Listener(mustListen(t, mustParse(t, "tcp:127.0.0.1:0"), Options{})),
+		c.Listener(mustListen(t, sockAddr(t), Options{})),
+	}
+	accepted := make(chan net.Conn)
+	for _, ln := range listeners {
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					accepted <- nil
+					return
+				}
+				accepted <- conn
+			}
+		}()
+	}
+	dial := func(ln net.Listener) net.Conn {
+		t.Helper()
+		conn, err := net.Dial(ln.Addr().Network(), ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	var open []net.Conn
+	for _, ln := range listeners {
+		dial(ln)
+		open = append(open, <-accepted)
+	}
+	for round := range 3 {
+		for _, ln := range listeners {
+			if _, err := dial(ln).Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("a connection too many: got %v, want it closed", err)
+			}
+		}
+		if got, want := c.Refused(), int64(2*(round+1)); got != want || c.Open() != 2 {
+			t.Errorf("got %d refused and %d open, want %d and 2", got, c.Open(), want)
+		}
+		open[0].Close()
+		dial(listeners[round%2])
+		open = append(open[1:], <-accepted)
+	}
+	for i, ln := range listeners {
+		open[i].Close()
+		ln.Close()
+		<-accepted
+	}
+	if err := c.Wait(within(t)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -46,6 +46,7 @@ func TestGatewayBehaviorProblems(t *testing.T) {
 			`error: count: is a string, not a number`, `error: intervalSec: is 0; it must be from 1 to 31622400`, `error: maxQueueingTimeoutMs: is -1; it must be from 0 to 2147483647`}, "\n")},
 
 		{"token bucket", `"count": 10, "window": "token-bucket"`, ``},
+		{"token bucket of one", `"count": 1, "window": "token-bucket"`, ``},
 		{"token bucket with slots", `"count": 10, "window": "token-bucket", "sampleCount": 10`, `error: sampleCount: is for windows with slots; a token bucket has none; fix: remove it`},
 		{"token bucket of a fraction", `"count": 1.001, "window": "token-bucket"`, ``},
 		{"token bucket of less than one", `"count": 0.5, "window": "token-bucket"`, `error: count: 0.5 makes a token bucket that never holds one request: nothing would pass; fix: write count 1 with intervalSec 2, or add a burst`},

@@ -43,6 +43,7 @@ func TestBlockResponseProblems(t *testing.T) {
 		{"mapping as body", `{"contentType": "application/json", "body": {"code": 429}}`, `error: body: is a mapping, not a string`},
 		{"lines in a body", `{"body": "a\r\nb\tc"}`, ``},
 		{"unknown placeholder", `{"body": "{retryAfter}"}`, `error: body: unknown placeholder {retryAfter}; did you mean "retry_after"?; fix: write { retryAfter } if it is meant as it stands`},
+		{"placeholder with a dash", `{"body": "{retry-after}"}`, `error: body: unknown placeholder {retry-after}; did you mean "retry_after"?; fix: write { retry-after } if it is meant as it stands`},
 		{"unlike any placeholder", `{"body": "{client}"}`, `error: body: unknown placeholder {client}` + existing + `client } if it is meant as it stands`},
 		{"unknown placeholder among others", `{"body": "{rule} {x} {y}"}`, `error: body: unknown placeholder {x}` + existing + `x } if it is meant as it stands`},
 		{"braces of a style sheet", `{"contentType": "text/html", "body": "<style>a{color:red} b{}</style>{0}"}`, ``},
@@ -131,7 +132,7 @@ func manyHeaders(n int) string {
 // yamlValue parses the value of the key blockResponse as a config file has it.
 func yamlValue(t *testing.T, value string) ast.Node {
 	t.Helper()
-	file, err := parser.ParseBytes([]byte("log: {level: info}\nblockResponse: "+value+"\n"), 0)
+	file, err := parser.ParseBytes([]byte("log: {level: info}\nblockResponse: "+value+"\n"), 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,6 +178,7 @@ func TestParseBlockResponsePlaces(t *testing.T) {
 			"config.yaml:3:16: error: blockResponse.contentType: \"html\" is no media type; fix: write one such as text/plain; charset=utf-8\n" +
 				"config.yaml:5:10: error: blockResponse.headers.x-a: holds \"\\n\"; a header is printable ASCII"},
 		{"a name", "\n  headers:\n    te: x\n", `config.yaml:4:5: error: blockResponse.headers: "te" says how the message is sent, which only the proxy knows; fix: remove it`},
+		{"a name twice", "{body: a, body: b}", `config.yaml:2:26: error: duplicate key "body"; it is at 2:17 already`},
 		{"nothing", "", `config.yaml:2:16: error: blockResponse: is null, not a block response`},
 		{"an alias of nothing", "*no", `config.yaml:2:16: error: blockResponse: no anchor &no before this alias`},
 	}

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,12 @@ func (f *fileLoad) loadNamed(k kind, root *node) {
 
 // list reads a list of one kind.
 func (f *fileLoad) list(k kind, at spot, n *node) {
+	if k == kindGatewayFlow {
+		const most = 1 << 14 // there may be as many mistakes as items, which take no room
+		more := min(len(n.items), most)
+		f.set.GatewayFlow = slices.Grow(f.set.GatewayFlow, more)
+		f.references = slices.Grow(f.references, more)
+	}
 	for i, item := range n.items {
 		f.rule = ruleName(item)
 		where := at.item(i, item)

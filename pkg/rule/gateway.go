@@ -135,8 +135,9 @@ func decodeClusterMode(f *fileLoad, at spot, n *node, _ *gatewayDraft) {
 // gatewayFlow reads one gateway flow rule and adds it to the set if nothing is wrong with it.
 func (f *fileLoad) gatewayFlow(at spot, n *node) {
 	before := f.errors
-	var d gatewayDraft
-	if !decodeMapping(f, &gatewaySchema, at, n, &d) {
+	d := &f.draft
+	*d = gatewayDraft{}
+	if !decodeMapping(f, &gatewaySchema, at, n, d) {
 		return
 	}
 	r := GatewayFlowRule{
@@ -158,25 +159,25 @@ func (f *fileLoad) gatewayFlow(at spot, n *node) {
 		f.checkName(d.resource.at, r.Resource)
 		f.refer(d.resource.at, r.Mode, r.Resource)
 	}
-	r.Param = f.checkParam(&d)
+	r.Param = f.checkParam(d)
 	if d.response.given && d.response.ok {
 		r.Response = f.checkResponse(d.response.at, d.response.v, f.errors == before)
 	}
-	seconds, ok := f.checkInterval(&d)
+	seconds, ok := f.checkInterval(d)
 	if ok {
 		r.Interval = time.Duration(seconds) * time.Second
-		f.checkRate(&d, seconds, &r)
+		f.checkRate(d, seconds, &r)
 	}
 	switch {
 	case r.Behavior == BehaviorQueue:
-		f.checkQueueing(&d, &r)
+		f.checkQueueing(d, &r)
 	case r.Window == WindowTokenBucket:
-		f.checkTokenBucket(&d, &r)
+		f.checkTokenBucket(d, &r)
 	case ok:
-		f.checkSampleCount(&d, &r)
+		f.checkSampleCount(d, &r)
 	}
 	if r.Behavior != BehaviorQueue {
-		f.checkBurst(&d, &r)
+		f.checkBurst(d, &r)
 	}
 	if f.errors > before {
 		return
@@ -184,7 +185,7 @@ func (f *fileLoad) gatewayFlow(at spot, n *node) {
 	if !d.id.given {
 		r.ID, r.DerivedID = deriveID(&r, seconds), true
 	}
-	if f.claimID(at, &d, &r) {
+	if f.claimID(at, d, &r) {
 		f.set.GatewayFlow = append(f.set.GatewayFlow, r)
 	}
 }

@@ -94,6 +94,7 @@ type fileLoad struct {
 	reported int    // problems of the file, of which errors are errors
 	errors   int
 	ignored  []ignoredField
+	draft    gatewayDraft // the rule being read; kept over rules because it is large
 }
 
 type ignoredField struct {

@@ -120,6 +120,9 @@ func (m *mapping) append(key member) {
 	if m.seen != nil {
 		m.seen[key.name] = len(m.node.members)
 	}
+	if m.node.members == nil {
+		m.node.members = make([]member, 0, 8) // of which a rule has about as many
+	}
 	m.node.members = append(m.node.members, key)
 	m.node.size += key.value.size
 }

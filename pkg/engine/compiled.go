@@ -20,14 +20,15 @@ type CompiledRule struct {
 	Unlimited bool
 	Interval  time.Duration // a whole number of seconds
 	Shadow    bool
+	Response  *rule.BlockResponse // of its refusals; nil: the daemon's
 
 	*Counters
 
-	order     int // place in the rule set, which decides ties
-	ctl       controller
-	queues    bool // the controller makes callers wait
+	order     int        // place in the rule set, which decides ties
+	memory    memory     // nothing when the rule is unlimited
+	ctl       controller // nil when the rule is unlimited
+	queues    bool       // the controller makes callers wait
 	param     *param
-	table     *window.KeyTable // of a rule with a param
 	onMissing rule.OnMissing
 }
 
@@ -74,15 +75,15 @@ func (r *CompiledRule) keyOf(q *Request) (k window.Key, reason Reason, applies b
 		return 0, ReasonInputTooLarge, true
 	case !limited:
 		return 0, ReasonNone, false
-	case r.table == nil: // unlimited
+	case r.Unlimited:
 		return 0, ReasonNone, true
 	}
-	return r.table.Hash(v), ReasonNone, true
+	return r.memory.table.Hash(v), ReasonNone, true
 }
 
 func (r *CompiledRule) missingKey() window.Key {
-	if r.table == nil {
+	if r.Unlimited {
 		return 0
 	}
-	return r.table.MissingKey()
+	return r.memory.table.MissingKey()
 }

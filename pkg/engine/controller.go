@@ -13,10 +13,11 @@ import (
 type controller interface {
 	// peek answers what the last of the asked requests would be answered if all were charged now.
 	peek(now int64, a ask, max time.Duration, k window.Key) answer
-	// acquire charges n. A controller that makes callers wait promises at most max.
-	acquire(now, n int64, max time.Duration, k window.Key) (grant, answer)
+	// acquire charges n, and if it does so leaves in g what refund needs. A controller that makes
+	// callers wait promises at most max.
+	acquire(now, n int64, max time.Duration, k window.Key, g *grant) answer
 	// refund gives a grant back, and returns false if that is no longer possible.
-	refund(now int64, g grant) bool
+	refund(now int64, g *grant) bool
 	// release gives back n hits, whoever took them.
 	release(now, n int64, k window.Key)
 	// until is how long until n would be admitted if nobody else came; false: never.
@@ -38,10 +39,14 @@ type answer struct {
 	wait      time.Duration
 }
 
-// grant is what an acquire charged, in the form of whichever memory the controller keeps.
+// grant is what an acquire charged, in the form of whichever memory the controller keeps. It is
+// large, so it is passed by pointer and neither copied nor cleared between calls.
 type grant struct {
-	leap  window.Permit
-	keyed window.KeyPermit
+	leap    window.Permit
+	keyed   window.KeyPermit
+	promise window.Promise
+	bucket  window.BucketPermit
+	burst   window.BurstPermit
 }
 
 func fromResult(r window.Result) answer {

@@ -16,12 +16,13 @@ func (c *windowController) peek(now int64, a ask, _ time.Duration, _ window.Key)
 	return fromResult(c.w.Peek(now, a.total, c.limit))
 }
 
-func (c *windowController) acquire(now, n int64, _ time.Duration, _ window.Key) (grant, answer) {
-	p, r := c.w.TryAcquire(now, n, c.limit)
-	return grant{leap: p}, fromResult(r)
+func (c *windowController) acquire(now, n int64, _ time.Duration, _ window.Key, g *grant) answer {
+	var r window.Result
+	g.leap, r = c.w.TryAcquire(now, n, c.limit)
+	return fromResult(r)
 }
 
-func (c *windowController) refund(now int64, g grant) bool {
+func (c *windowController) refund(now int64, g *grant) bool {
 	c.w.Refund(now, g.leap)
 	return true
 }
@@ -44,12 +45,13 @@ func (c *keyedWindowController) peek(now int64, a ask, _ time.Duration, k window
 	return fromResult(c.t.Peek(now, k, a.total, c.limit))
 }
 
-func (c *keyedWindowController) acquire(now, n int64, _ time.Duration, k window.Key) (grant, answer) {
-	p, r := c.t.TryAcquire(now, k, n, c.limit)
-	return grant{keyed: p}, fromResult(r)
+func (c *keyedWindowController) acquire(now, n int64, _ time.Duration, k window.Key, g *grant) answer {
+	var r window.Result
+	g.keyed, r = c.t.TryAcquire(now, k, n, c.limit)
+	return fromResult(r)
 }
 
-func (c *keyedWindowController) refund(now int64, g grant) bool {
+func (c *keyedWindowController) refund(now int64, g *grant) bool {
 	c.t.Refund(now, g.keyed)
 	return true
 }

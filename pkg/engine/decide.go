@@ -8,8 +8,9 @@ import (
 
 // scratch is the working memory of one call, kept with it so that deciding allocates nothing.
 type scratch struct {
-	uses []use
-	api  apiScratch
+	uses   []use
+	grants []grant // per use; what it holds counts only if the use is charged
+	api    apiScratch
 }
 
 // use is one rule applied to one request of a call.
@@ -26,7 +27,6 @@ type use struct {
 	ask       ask   // n and what earlier requests of the call ask of the same rule and key
 	left      int64 // remaining, as of the last peek or acquire
 	wait      time.Duration
-	grant     grant
 }
 
 // maxHits is what larger hits are cut to: more than any limit, and small enough that the sum over
@@ -172,10 +172,13 @@ func (c *Call) refusedBy() int {
 // charge acquires from all enforced rules, or from none, and then from the shadow rules that have
 // room. Rules that make the caller wait come last: a place in a queue cannot always be given back.
 func (c *Call) charge(now int64) {
+	if len(c.grants) < len(c.uses) {
+		c.grants = make([]grant, max(len(c.uses), 2*len(c.grants)))
+	}
 	for _, queue := range [2]bool{false, true} {
 		for i := range c.uses {
 			u := &c.uses[i]
-			if u.rule.Shadow || u.rule.queues != queue || !c.acquire(now, u) {
+			if u.rule.Shadow || u.rule.queues != queue || !c.acquire(now, i) {
 				continue
 			}
 			c.refund(now)
@@ -186,18 +189,19 @@ func (c *Call) charge(now int64) {
 	}
 	for i := range c.uses {
 		if u := &c.uses[i]; u.rule.Shadow && !u.refused {
-			c.acquire(now, u)
+			c.acquire(now, i)
 		}
 	}
 }
 
 // acquire charges one use, and returns true if the rule refused after all.
-func (c *Call) acquire(now int64, u *use) (lost bool) {
+func (c *Call) acquire(now int64, i int) (lost bool) {
+	u := &c.uses[i]
 	if u.kind != Charge || u.rule.Unlimited {
 		return false
 	}
-	g, a := u.rule.ctl.acquire(now, u.n, c.MaxWait, u.key)
-	u.grant, u.charged = g, a.ok
+	a := u.rule.ctl.acquire(now, u.n, c.MaxWait, u.key, &c.grants[i])
+	u.charged = a.ok && !a.untracked
 	u.take(a)
 	return u.refused
 }
@@ -211,7 +215,7 @@ func (c *Call) refund(now int64) {
 			continue
 		}
 		u.charged = false
-		if !u.rule.ctl.refund(now, u.grant) {
+		if !u.rule.ctl.refund(now, &c.grants[i]) {
 			u.rule.UnusedPlaces.Add(1)
 		}
 	}

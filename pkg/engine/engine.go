@@ -14,7 +14,6 @@ const DefaultMaxKeysTotal = 4 << 20
 // Options configure an Engine. The zero value is usable.
 type Options struct {
 	MaxKeysTotal int64 // parameter values tracked by all rules together; 0: DefaultMaxKeysTotal
-	Shadow       bool  // every rule is in shadow: counted and named, never enforced
 }
 
 // Engine decides calls by the rule set that was last applied. Make it with New. All methods are
@@ -22,7 +21,6 @@ type Options struct {
 type Engine struct {
 	snapshot atomic.Pointer[snapshot]
 	ready    atomic.Bool
-	options  Options
 	budget   *window.KeyBudget
 	mu       sync.Mutex // one Apply or Maintain at a time
 }
@@ -39,7 +37,7 @@ func New(o Options) *Engine {
 	if o.MaxKeysTotal <= 0 {
 		o.MaxKeysTotal = DefaultMaxKeysTotal
 	}
-	e := &Engine{options: o, budget: &window.KeyBudget{Max: o.MaxKeysTotal}}
+	e := &Engine{budget: &window.KeyBudget{Max: o.MaxKeysTotal}}
 	e.snapshot.Store(&snapshot{open: newDomain()})
 	return e
 }
@@ -51,7 +49,7 @@ func (e *Engine) Apply(now int64, set rule.Set) (Changes, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old := e.snapshot.Load()
-	c := &compiler{now: now, old: old, budget: e.budget, shadow: e.options.Shadow}
+	c := &compiler{now: now, old: old, budget: e.budget}
 	if err := c.compile(set); err != nil {
 		return Changes{}, err
 	}
@@ -72,21 +70,10 @@ func (c *compiler) compare() {
 		switch is := stays[ruleName{was.Domain, was.ID}]; {
 		case is == nil:
 			c.changes.Removed = append(c.changes.Removed, was.ID)
-		case was.state() != is.state():
+		case was.memory != is.memory:
 			c.changes.Fresh = append(c.changes.Fresh, was.ID)
 		}
 	}
-}
-
-// state returns the memory that the rule counts in; the zero state if it is unlimited.
-func (r *CompiledRule) state() state {
-	switch c := r.ctl.(type) {
-	case *windowController:
-		return state{leap: c.w}
-	case *keyedWindowController:
-		return state{table: c.t}
-	}
-	return state{}
 }
 
 // Ready says whether a rule set has been applied.
@@ -110,8 +97,8 @@ func (e *Engine) Rules() []RuleState {
 	out := make([]RuleState, len(s.rules))
 	for i, r := range s.rules {
 		out[i].Rule = r
-		if r.table != nil {
-			out[i].Keys = r.table.Stats()
+		if r.memory.table != nil {
+			out[i].Keys = r.memory.table.Stats()
 		}
 	}
 	return out
@@ -122,7 +109,7 @@ func (e *Engine) Rules() []RuleState {
 func (e *Engine) Maintain(now int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, st := range e.snapshot.Load().states {
-		st.maintain(now)
+	for _, m := range e.snapshot.Load().memories {
+		m.maintain(now)
 	}
 }

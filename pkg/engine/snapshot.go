@@ -13,7 +13,7 @@ type snapshot struct {
 	open     *domain            // the rules for every domain that no file claims
 	claimed  map[string]*domain // by name
 	rules    []*CompiledRule    // in the order of the set
-	states   map[string]state   // by state key
+	memories map[string]memory  // by state key
 	regexps  int
 }
 
@@ -31,37 +31,11 @@ func (s *snapshot) domain(name string) *domain {
 	return s.open
 }
 
-// state is the memory of a rule, which a later snapshot may adopt.
-type state struct {
-	leap  *window.LeapArray
-	table *window.KeyTable
-}
-
-// release gives back what the memory that was not adopted takes from the budget of keys. Calls that
-// are still being decided by the old snapshot go on unharmed.
-func (s *snapshot) release(next *snapshot) {
-	for key, st := range s.states {
-		if st.table != nil && next.states[key] != st {
-			st.table.Close()
-		}
-	}
-}
-
-func (s state) maintain(now int64) {
-	if s.leap != nil {
-		s.leap.Maintain(now)
-	}
-	if s.table != nil {
-		s.table.Maintain(now)
-	}
-}
-
 // compiler builds a snapshot from a rule set, taking over what it can from the one in force.
 type compiler struct {
 	now     int64
 	old     *snapshot
 	budget  *window.KeyBudget
-	shadow  bool
 	next    *snapshot
 	changes Changes
 }
@@ -72,7 +46,7 @@ func (c *compiler) compile(set rule.Set) error {
 		open:     newDomain(),
 		claimed:  make(map[string]*domain, len(set.Claimed)),
 		rules:    make([]*CompiledRule, 0, len(set.GatewayFlow)),
-		states:   make(map[string]state, len(set.GatewayFlow)),
+		memories: make(map[string]memory, len(set.GatewayFlow)),
 	}
 	for _, name := range set.Claimed {
 		c.next.claimed[name] = newDomain()
@@ -105,8 +79,9 @@ func (s *snapshot) counters() map[ruleName]*Counters {
 func (c *compiler) rule(g *rule.GatewayFlowRule, counters map[ruleName]*Counters) (*CompiledRule, error) {
 	r := &CompiledRule{
 		ID: g.ID, Domain: g.Domain, Resource: g.Resource, Mode: g.Mode,
-		Limit: g.Limit, Unlimited: g.Unlimited, Interval: g.Interval,
-		Shadow:    g.Shadow || c.shadow,
+		Limit: g.Limit, Burst: g.Burst, Unlimited: g.Unlimited, Interval: g.Interval,
+		Response:  g.Response,
+		Shadow:    g.Shadow,
 		onMissing: g.OnMissing,
 	}
 	name := ruleName{g.Domain, g.ID}
@@ -123,67 +98,14 @@ func (c *compiler) rule(g *rule.GatewayFlowRule, counters map[ruleName]*Counters
 	if g.Unlimited {
 		return r, nil
 	}
-	st, err := c.state(g)
+	m, err := c.memory(g)
 	if err != nil {
 		return nil, fmt.Errorf("%s: rule %q: %w", g.Pos, g.ID, err)
 	}
-	if st.table != nil {
-		r.table = st.table
-		r.ctl = &keyedWindowController{t: st.table, limit: g.Limit}
-	} else {
-		r.ctl = &windowController{w: st.leap, limit: g.Limit}
-	}
+	r.memory = m
+	r.ctl = m.controller(g)
+	r.queues = g.Behavior == rule.BehaviorQueue
 	return r, nil
-}
-
-// state finds the rule's memory in the snapshot in force, or makes a new one.
-func (c *compiler) state(g *rule.GatewayFlowRule) (state, error) {
-	key := g.Domain + "\x00" + g.StateKey()
-	if g.Param != nil {
-		// What the table is made of is part of what a rule's memory is.
-		t := keyTable(g)
-		key = fmt.Sprintf("%s/keys:%d/%d/%d", key, t.Layout, t.MaxKeys, t.Overflow)
-	}
-	st, found := c.old.states[key]
-	if !found {
-		var err error
-		if st, err = c.newState(g); err != nil {
-			return state{}, err
-		}
-	}
-	c.next.states[key] = st
-	return st, nil
-}
-
-func (c *compiler) newState(g *rule.GatewayFlowRule) (state, error) {
-	if g.Param == nil {
-		w, err := window.NewLeapArray(c.now, g.SampleCount, g.Interval, windowMode(g))
-		return state{leap: w}, err
-	}
-	config := keyTable(g)
-	config.Budget = c.budget
-	t, err := window.NewKeyTable(c.now, config)
-	return state{table: t}, err
-}
-
-// keyTable returns the table that a rule with a parameter counts in, but for the shared budget.
-func keyTable(g *rule.GatewayFlowRule) window.KeyTableConfig {
-	c := window.KeyTableConfig{
-		SampleCount: g.SampleCount, Interval: g.Interval, Mode: windowMode(g),
-		Layout:  window.LayoutFor(g.SampleCount, windowMode(g), g.Limit),
-		MaxKeys: g.MaxKeys, Overflow: window.OverflowBlock,
-	}
-	if g.Overflow == rule.OverflowAllow {
-		c.Overflow = window.OverflowAllow
-	}
-	return c
-}
-
-func windowMode(g *rule.GatewayFlowRule) window.Mode {
-	if g.Window == rule.WindowStrict {
-		return window.Strict
-	}
-	return window.Aligned
 }
 
 // file puts every rule where the requests that it concerns will find it.
@@ -240,13 +162,4 @@ func concerned(apis []rule.APIDefinition, domain string, rules map[string][]*Com
 		return all
 	}
 	return ruled
-}
-
-// MaxKeyBytes returns the memory that the key table of a rule takes at full size; 0 for a rule
-// without one.
-func MaxKeyBytes(g *rule.GatewayFlowRule) int64 {
-	if g.Param == nil || g.Unlimited {
-		return 0
-	}
-	return keyTable(g).MaxBytes()
 }

@@ -5,48 +5,59 @@ import (
 	"strings"
 )
 
-// host returns the host of an authority: without port and one trailing dot, in lower case (ASCII).
-// The brackets of an IPv6 literal stay; one without brackets has no port. It is returned without a
-// copy unless it has upper-case letters.
+// host returns the host of an authority in the one spelling in which hosts are compared: without
+// port and trailing dots, in lower case (ASCII), an IPv6 address as RFC 5952 writes it and in
+// brackets. What stands in the place of the port is dropped whether it is one or not: applications
+// that ask for the host drop it too, and a client would otherwise get a budget for each
+// "a.example:x" that it makes up. It is returned without a copy if it is in that spelling already.
 func (s *scratch) host(authority string) string {
 	h := authority
-	if i := strings.LastIndexByte(h, ':'); i >= 0 && isPort(h[i+1:]) {
-		// More than one colon outside brackets is an IPv6 literal, not a port.
-		if strings.IndexByte(h, ':') == i || h[i-1] == ']' {
-			h = h[:i]
+	if strings.HasPrefix(h, "[") {
+		if i := strings.IndexByte(h, ']'); i >= 0 {
+			if addr, ok := parseAddr(dropZone(h[1:i])); ok {
+				return s.bracketed(addr)
+			}
+			h = h[:i+1]
 		}
-	}
-	h = strings.TrimSuffix(h, ".")
-	for i := 0; i < len(h); i++ {
-		if h[i] >= 'A' && h[i] <= 'Z' {
-			return s.lower(h)
+	} else if i := strings.IndexByte(h, ':'); i >= 0 {
+		if addr, ok := parseAddr(dropZone(h)); ok {
+			return s.bracketed(addr)
 		}
+		h = h[:i]
 	}
-	return h
+	return s.lower(strings.TrimRight(h, "."))
 }
 
-func isPort(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return true
-}
-
-func (s *scratch) lower(v string) string {
+func (s *scratch) bracketed(addr netip.Addr) string {
 	start := len(s.buf)
-	for i := 0; i < len(v); i++ {
-		s.buf = append(s.buf, lowerASCII(v[i]))
-	}
+	s.buf = append(s.buf, '[')
+	s.buf = addr.AppendTo(s.buf)
+	s.buf = append(s.buf, ']')
 	return s.since(start)
 }
 
-func lowerASCII(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		return c | 0x20
+// lower returns v in lower case, upper in upper case; only ASCII letters have one here. Both return
+// v itself where that changes nothing.
+func (s *scratch) lower(v string) string { return s.setCase(v, 'A') }
+func (s *scratch) upper(v string) string { return s.setCase(v, 'a') }
+
+// setCase turns over the case of the 26 letters from the given one on.
+func (s *scratch) setCase(v string, from byte) string {
+	i := 0
+	for i < len(v) && v[i]-from >= 26 {
+		i++
 	}
-	return c
+	if i == len(v) {
+		return v
+	}
+	start := len(s.buf)
+	s.buf = append(s.buf, v...)
+	for written := s.buf[start:]; i < len(written); i++ {
+		if written[i]-from < 26 {
+			written[i] ^= 'a' - 'A'
+		}
+	}
+	return s.since(start)
 }
 
 // ip returns the one spelling of a client address, so that a client does not get a budget for each
@@ -64,14 +75,9 @@ func (s *scratch) ip(sent string) string {
 	} else if i := strings.IndexByte(text, ':'); i >= 0 && strings.IndexByte(text[i+1:], ':') < 0 {
 		text = text[:i] // IPv4 with a port
 	}
-	if i := strings.IndexByte(text, '%'); i >= 0 {
-		text = text[:i]
-	}
-	if !looksLikeAddr(text) {
-		return sent
-	}
-	addr, err := netip.ParseAddr(text)
-	if err != nil {
+	text = dropZone(text)
+	addr, ok := parseAddr(text)
+	if !ok {
 		return sent
 	}
 	if addr.Is4() && mask == "/32" || addr.Is6() && mask == "/128" {
@@ -84,6 +90,20 @@ func (s *scratch) ip(sent string) string {
 	s.buf = addr.Unmap().AppendTo(s.buf)
 	s.buf = append(s.buf, mask...)
 	return s.since(start)
+}
+
+// dropZone removes the zone of an address, which means nothing to any other host.
+func dropZone(s string) string {
+	s, _, _ = strings.Cut(s, "%")
+	return s
+}
+
+func parseAddr(s string) (netip.Addr, bool) {
+	if !looksLikeAddr(s) {
+		return netip.Addr{}, false
+	}
+	addr, err := netip.ParseAddr(s)
+	return addr, err == nil
 }
 
 // looksLikeAddr keeps what is plainly no address from netip, which allocates its errors.

@@ -70,6 +70,7 @@ type Bag struct {
 	path         string
 	pathTooLarge bool
 	query        string
+	method       string
 	host, ip     string
 
 	found   []finding // what was parsed out of the query and the cookie header so far
@@ -93,7 +94,7 @@ func (b *Bag) Reset() {
 	b.reported = false
 	b.resolved = false
 	b.path, b.pathTooLarge, b.query = "", false, ""
-	b.host, b.ip = "", ""
+	b.method, b.host, b.ip = "", "", ""
 	clear(b.found)
 	b.found = b.found[:0]
 	b.scratch.reset()
@@ -109,7 +110,7 @@ func (b *Bag) Reset() {
 //	origin                                      the caller
 //	remote_address, else masked_remote_address  the client address
 //	header.NAME (any case)                      a header
-//	query.NAME                                  a URL parameter; beats the query of the path
+//	query.NAME                                  a URL parameter, unless the query of the path has it
 //	cookie.NAME                                 a cookie; beats the Cookie header
 //	cookie                                      the whole Cookie header
 //	arg.N                                       a positional argument, never a header or the like
@@ -192,21 +193,21 @@ func (b *Bag) Report() (token string, ok bool) {
 	return b.known[knownToken].value, b.reported
 }
 
-// Request fills r from the bag, except for Hits and Kind, which the bag does not know. Path, host
-// and client address come in one spelling each; a path above 64 KiB is said to be too large.
+// Request fills r from the bag, except for Hits and Kind, which the bag does not know. Path, method,
+// host and client address come in one spelling each; a path above 64 KiB is said to be too large.
 func (b *Bag) Request(r *engine.Request) {
 	b.resolve()
 	r.Resource = b.first(knownResource, knownRoute, knownGenericKey)
 	r.Path = b.path
 	r.PathTooLarge = b.pathTooLarge
-	r.Method = b.first(knownMethod, knownColonMethod)
+	r.Method = b.method
 	r.Host = b.host
 	r.ClientIP = b.ip
-	r.Origin = b.known[knownOrigin].value
+	r.Origin = trimBlank(b.known[knownOrigin].value)
 	r.Attrs = b
 }
 
-// resolve derives path, query, host and client address from what was added so far.
+// resolve derives path, query, method, host and client address from what was added so far.
 func (b *Bag) resolve() {
 	if b.resolved {
 		return
@@ -221,6 +222,9 @@ func (b *Bag) resolve() {
 			b.path = b.scratch.path(path)
 		}
 	}
+	// Methods are case-sensitive, but Envoy lets "post" pass in HTTP/2, and there are applications
+	// that take it for POST.
+	b.method = b.scratch.upper(b.first(knownMethod, knownColonMethod))
 	b.host = b.scratch.host(b.first(knownHost, knownAuthority))
 	b.ip = b.scratch.ip(b.first(knownRemoteAddress, knownMaskedRemoteAddress))
 }

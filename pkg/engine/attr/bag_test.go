@@ -22,8 +22,8 @@ func TestRequest(t *testing.T) {
 		want  engine.Request
 	}{
 		{"nothing", nil, engine.Request{}},
-		{"all names", []string{"resource", "orders", "path", "/a/../b?x=1", "method", "get", "host", "Shop.Example.:80", "origin", "Web", "remote_address", "1.2.3.4"},
-			engine.Request{Resource: "orders", Path: "/b", Method: "get", Host: "shop.example", Origin: "Web", ClientIP: "1.2.3.4"}},
+		{"all names", []string{"resource", "orders", "path", "/a/../b?x=1", "method", "get", "host", "Shop.Example.:80", "origin", " Web\t", "remote_address", "1.2.3.4"},
+			engine.Request{Resource: "orders", Path: "/b", Method: "GET", Host: "shop.example", Origin: "Web", ClientIP: "1.2.3.4"}},
 		{"Envoy's names", []string{"masked_remote_address", "1.2.3.0/24", ":authority", "h", ":method", "PUT", ":path", "/x", "generic_key", "g"},
 			engine.Request{Resource: "g", Path: "/x", Method: "PUT", Host: "h", ClientIP: "1.2.3.0/24"}},
 		{"the first name wins in any order", []string{"generic_key", "g", "route", "r", "resource", "s", ":path", "/2", "path", "/1", ":method", "M2", "method", "M1",
@@ -64,13 +64,25 @@ func TestHost(t *testing.T) {
 		"a.example.":         "a.example",
 		"a.example.:443":     "a.example",
 		"a.example:":         "a.example",
-		"a.example:http":     "a.example:http",
+		"a.example:http":     "a.example",
+		"a.example:80:80":    "a.example",
+		"a.example:80.":      "a.example",
+		"a.example.:x":       "a.example",
+		"a.example..":        "a.example",
+		".":                  "",
 		":80":                "",
 		"[::1]":              "[::1]",
 		"[::1]:8080":         "[::1]",
 		"[FE80::A]:1":        "[fe80::a]",
-		"::1":                "::1",
-		"fe80::1:80":         "fe80::1:80",
+		"[fe80:0::0:A]":      "[fe80::a]",
+		"[fe80::a%25eth0]":   "[fe80::a]",
+		"[::ffff:102:304]":   "[::ffff:1.2.3.4]",
+		"[::1].:80":          "[::1]",
+		"[::1":               "[::1",
+		"[A.Example]:80":     "[a.example]",
+		"::1":                "[::1]",
+		"fe80::1:80":         "[fe80::1:80]",
+		"fe80::1%eth0":       "[fe80::1]",
 		"1.2.3.4:80":         "1.2.3.4",
 		"b\u00dcCHER.\xff:1": "b\u00dccher.\xff",
 	} {
@@ -128,7 +140,7 @@ func TestParam(t *testing.T) {
 	fill(&b,
 		"both", "bare", "header.Both", "h", "query.both", "q", "cookie.both", "c",
 		"X-User", "bob", "x-user", "eve", "header.dup", "1", "header.DUP", "2",
-		"query.sku", "sent", "query.empty", "", "arg.0", "a",
+		"query.sku", "sent", "query.other", "sent", "query.empty", "", "arg.0", "a",
 		"path", "/p?sku=parsed&page=2&bare=parsed", "bare", "b",
 		"cookie", "sid=s1; bare=baked; sku=c", "host", "h")
 	for _, c := range []struct {
@@ -144,7 +156,8 @@ func TestParam(t *testing.T) {
 		{rule.SourceURLParam, "X-User", "bob", engine.Present},
 		{rule.SourceCookie, "x-user", "eve", engine.Present},
 		{rule.SourceHeader, "dup", "1", engine.Present},
-		{rule.SourceURLParam, "sku", "sent", engine.Present},
+		{rule.SourceURLParam, "sku", "parsed", engine.Present},
+		{rule.SourceURLParam, "other", "sent", engine.Present},
 		{rule.SourceURLParam, "empty", "", engine.Present},
 		{rule.SourceURLParam, "page", "2", engine.Present},
 		{rule.SourceURLParam, "bare", "parsed", engine.Present},
@@ -177,20 +190,50 @@ func TestParam(t *testing.T) {
 	}
 }
 
-// A query that is too large to search says so even to a rule that a bare attribute could serve; a
-// value that was sent by name needs no search.
+// A query that is too large to search says so even to a rule that another attribute could serve:
+// what it holds may be spelled otherwise. A header needs no search.
 func TestParamTooLarge(t *testing.T) {
 	t.Parallel()
 	var b Bag
 	fill(&b, "path", "/p?"+strings.Repeat("a", maxQuery+1), "bare", "b", "query.sku", "7")
-	if _, found := b.Param(rule.SourceURLParam, "bare"); found != engine.TooLarge {
-		t.Errorf("bare: got %d, want TooLarge", found)
-	}
-	if value, found := b.Param(rule.SourceURLParam, "sku"); value != "7" || found != engine.Present {
-		t.Errorf("sku: got %q %d", value, found)
+	for _, name := range []string{"bare", "sku"} {
+		if _, found := b.Param(rule.SourceURLParam, name); found != engine.TooLarge {
+			t.Errorf("%s: got %d, want TooLarge", name, found)
+		}
 	}
 	if value, found := b.Param(rule.SourceHeader, "bare"); value != "b" || found != engine.Present {
 		t.Errorf("header: got %q %d", value, found)
+	}
+}
+
+// Envoy takes blanks around a value in HTTP/2, and the application behind it drops them.
+func TestBlanksAroundHeaderValues(t *testing.T) {
+	t.Parallel()
+	for sent, want := range map[string]string{" bob": "bob", "bob\t ": "bob", "\t": "", "bo b": "bo b", "bob\u00a0": "bob\u00a0"} {
+		for _, key := range []string{"header.X-User-Id", "x-user-id"} {
+			var b Bag
+			b.Add(key, sent)
+			if value, found := b.Param(rule.SourceHeader, "x-user-id"); value != want || found != engine.Present {
+				t.Errorf("%s %q: got %q %d, want %q", key, sent, value, found, want)
+			}
+		}
+	}
+	var b Bag
+	b.Add("query.q", " x ")
+	if value, _ := b.Param(rule.SourceURLParam, "q"); value != " x " {
+		t.Errorf("a URL parameter: got %q, want its blanks kept", value)
+	}
+}
+
+// Envoy decodes a parameter's escapes but leaves "+", which the application takes for a blank.
+func TestPathSpellsOutWhatEnvoySends(t *testing.T) {
+	t.Parallel()
+	for query, sent := range map[string]string{"sku=a+b": "a+b", "sku=a%20b": "a b", "sku=%zz&sku=a+b": "%zz"} {
+		var b Bag
+		fill(&b, "query.sku", sent, "path", "/products?"+query)
+		if value, found := b.Param(rule.SourceURLParam, "sku"); value != "a b" || found != engine.Present {
+			t.Errorf("%s: got %q %d", query, value, found)
+		}
 	}
 }
 

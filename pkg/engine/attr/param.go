@@ -9,19 +9,19 @@ var _ engine.Attrs = (*Bag)(nil)
 
 // Param returns a header, URL parameter or cookie of the request; client address and host are no
 // parameters but fields that Request fills. The name of a header must be in lower case. A header is
-// its header.NAME attribute, else the bare one; a URL parameter is query.NAME, else what the query
-// of the path has, else the bare one; a cookie is cookie.NAME, else what the Cookie header has, else
-// the bare one. A query or Cookie header above 64 KiB that would have to be searched is TooLarge.
-// Nothing is parsed before a rule asks for it.
+// its header.NAME attribute, else the bare one, without blanks around it; a URL parameter is what
+// the query of the path has, else query.NAME, else the bare one; a cookie is cookie.NAME, else what
+// the Cookie header has, else the bare one. A query or Cookie header above 64 KiB that would have to
+// be searched is TooLarge. Nothing is parsed before a rule asks for it.
 func (b *Bag) Param(source rule.ParamSource, name string) (string, engine.Presence) {
 	b.resolve()
 	switch source {
 	case rule.SourceHeader:
 		return b.header(name)
 	case rule.SourceURLParam:
-		return b.named(kindQuery, name)
+		return b.urlParam(name)
 	case rule.SourceCookie:
-		return b.named(kindCookie, name)
+		return b.cookie(name)
 	}
 	return "", engine.Absent
 }
@@ -33,6 +33,9 @@ func presence(sent bool) engine.Presence {
 	return engine.Absent
 }
 
+// header looks up a header. Blanks around its value are no part of it: HTTP/1 parsers drop them, but
+// Envoy takes them in HTTP/2 and passes them on, to an application that drops them. Counted apart,
+// each number of blanks would have a budget of its own.
 func (b *Bag) header(name string) (string, engine.Presence) {
 	var bare field
 	for i := range b.entries {
@@ -41,30 +44,51 @@ func (b *Bag) header(name string) (string, engine.Presence) {
 			continue
 		}
 		if e.kind == kindHeader {
-			return e.value, engine.Present
+			return trimBlank(e.value), engine.Present
 		}
-		bare = field{e.value, true}
+		bare = field{trimBlank(e.value), true}
 	}
 	return bare.value, presence(bare.sent)
 }
 
-// named looks up a URL parameter or a cookie.
-func (b *Bag) named(k kind, name string) (string, engine.Presence) {
-	var bare field
-	for i := range b.entries {
-		e := &b.entries[i]
-		if e.kind != k && (e.kind != kindBare || bare.sent) || e.name != name {
-			continue
-		}
-		if e.kind == k {
-			return e.value, engine.Present
-		}
-		bare = field{e.value, true}
+// urlParam looks up a URL parameter. The query of the path comes first, since it is what the
+// application reads: of the values that Envoy takes out of it, it leaves "+" as it is, so that "a+b"
+// and "a%20b", which are the same to an application, would have a budget each.
+func (b *Bag) urlParam(name string) (string, engine.Presence) {
+	if value, found := b.parsed(kindQuery, name); found != engine.Absent {
+		return value, found
 	}
-	if value, found := b.parsed(k, name); found != engine.Absent {
+	named, bare := b.sent(kindQuery, name)
+	if named.sent {
+		return named.value, engine.Present
+	}
+	return bare.value, presence(bare.sent)
+}
+
+func (b *Bag) cookie(name string) (string, engine.Presence) {
+	named, bare := b.sent(kindCookie, name)
+	if named.sent {
+		return named.value, engine.Present
+	}
+	if value, found := b.parsed(kindCookie, name); found != engine.Absent {
 		return value, found
 	}
 	return bare.value, presence(bare.sent)
+}
+
+// sent returns the first attribute of the kind and name, and the first bare one of that name.
+func (b *Bag) sent(k kind, name string) (named, bare field) {
+	for i := range b.entries {
+		e := &b.entries[i]
+		switch {
+		case e.name != name:
+		case e.kind == k && !named.sent:
+			named = field{e.value, true}
+		case e.kind == kindBare && !bare.sent:
+			bare = field{e.value, true}
+		}
+	}
+	return named, bare
 }
 
 // parsed looks a name up in the query of the path or in the Cookie header.
@@ -85,6 +109,13 @@ func (b *Bag) parsed(k kind, name string) (string, engine.Presence) {
 	}
 	b.found = append(b.found, f)
 	return f.value, f.presence
+}
+
+func lowerASCII(c byte) byte {
+	if c >= 'A' && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
 }
 
 // equalFold compares a name of any case with one in lower case, in ASCII.

@@ -10,22 +10,51 @@ import (
 const maxQuery = 64 << 10
 
 // queryParam looks a parameter up in the query of the path. Names and values are percent-decoded
-// and "+" is a space; an escape that is none stays as sent. The first parameter of the name counts.
-// One without "=" has the empty value.
+// and "+" is a space; an escape that is none stays as sent. One without "=" has the empty value.
+//
+// Of several parameters of one name the first that is well-formed counts, because servers drop the
+// others: else a client could put a made-up, malformed one before its real one and be counted under
+// the made-up value. Where none is well-formed the first counts.
 func (b *Bag) queryParam(name string) (string, engine.Presence) {
 	q := b.query
 	if len(q) > maxQuery {
 		return "", engine.TooLarge
 	}
+	first, found := "", engine.Absent
 	for q != "" {
 		var pair string
 		pair, q, _ = strings.Cut(q, "&")
 		k, v, _ := strings.Cut(pair, "=")
-		if pair != "" && decodesTo(k, name) {
+		if pair == "" || !decodesTo(k, name) {
+			continue
+		}
+		if isWellFormed(pair) {
 			return b.scratch.decoded(v), engine.Present
 		}
+		if found == engine.Absent {
+			first, found = v, engine.Present
+		}
 	}
-	return "", engine.Absent
+	return b.scratch.decoded(first), found
+}
+
+// isWellFormed says whether all of a query's escapes are escapes, and whether it is without the
+// semicolons that some servers take for separators and others refuse.
+func isWellFormed(pair string) bool {
+	for i := 0; i < len(pair); i++ {
+		switch pair[i] {
+		case ';':
+			return false
+		case '%':
+			if i+2 >= len(pair) {
+				return false
+			}
+			if _, ok := unhex(pair[i+1], pair[i+2]); !ok {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // decodesTo says whether the encoded form raw means want.

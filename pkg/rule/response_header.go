@@ -57,7 +57,7 @@ var reservedHeaders = []struct {
 }{
 	{"is set by contentType", "write contentType", []string{"content-type"}},
 	{"says how the message is sent, which only the proxy knows", "remove it", []string{
-		"connection", "content-encoding", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+		"connection", "content-encoding", "content-length", "grpc-message", "grpc-status", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 	}},
 	{"is written by Envoy from the decision", "remove it, and set enable_retry_after_header or enable_x_ratelimit_headers in Envoy's filter", []string{
 		"retry-after", "x-envoy-ratelimited", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset",

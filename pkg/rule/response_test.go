@@ -70,6 +70,7 @@ func TestBlockResponseProblems(t *testing.T) {
 		{"content type as header", header("Content-Type"), `error: headers: "Content-Type" is set by contentType; fix: write contentType`},
 		{"content length", header("Content-Length"), `error: headers: "Content-Length"` + lengths},
 		{"transfer encoding", header("transfer-encoding"), `error: headers: "transfer-encoding"` + lengths},
+		{"status of gRPC", header("grpc-status"), `error: headers: "grpc-status"` + lengths},
 		{"connection", header("CONNECTION"), `error: headers: "CONNECTION"` + lengths},
 		{"te", header("te"), `error: headers: "te"` + lengths},
 		{"trailer", header("Trailer"), `error: headers: "Trailer"` + lengths},

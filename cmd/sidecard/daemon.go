@@ -37,7 +37,7 @@ func serve(p process, cfg config) error {
 	if err != nil {
 		return err
 	}
-	return newDaemon(cfg, newLogger(cfg, p.stderr)).run(p.stop, p.kill, s)
+	return newDaemon(cfg, newLogger(cfg, p.stderr), s).run(p.stop, p.kill)
 }
 
 // newLogger returns a logger that writes whole lines to w, from whatever goroutine.
@@ -60,17 +60,19 @@ type daemon struct {
 	health  *health.Server
 	ready   sync.Once
 	status  *statusServer
+	sockets *sockets
 }
 
-func newDaemon(cfg config, log zerolog.Logger) *daemon {
+func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 	d := &daemon{
-		cfg:    cfg,
-		log:    log,
-		clock:  clock.New(),
-		engine: engine.New(engine.Options{MaxKeysTotal: cfg.Limits.MaxKeysTotal}),
-		health: newHealth(),
+		cfg:     cfg,
+		log:     log,
+		clock:   clock.New(),
+		engine:  engine.New(engine.Options{MaxKeysTotal: cfg.Limits.MaxKeysTotal}),
+		health:  newHealth(),
+		sockets: s,
 	}
-	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts})
+	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts, Connections: s.connections})
 	loader := &ruleLoader{engine: d.engine, log: log, options: cfg.ruleOptions(), maxKeys: cfg.Limits.MaxKeys, now: d.clock.Now}
 	sources := make([]ruleswatch.Source, len(cfg.Rules))
 	for i, path := range cfg.Rules {
@@ -108,8 +110,9 @@ func (d *daemon) callCounts() metrics.Calls {
 
 // run serves on the sockets, which it closes, until stop is done; then it drains and ends. When it
 // returns, no goroutine that it started is left. The error is why it ended without being told to.
-func (d *daemon) run(stop, kill context.Context, s *sockets) error {
-	server := newGRPCServer(ratelimitsvc.Config{
+func (d *daemon) run(stop, kill context.Context) error {
+	s := d.sockets
+	server, calls := newGRPCServer(ratelimitsvc.Config{
 		Engine: d.engine, Now: d.clock.Now, Log: d.log, Counters: &d.calls, Mapping: d.cfg.Mapping,
 	}, d.health)
 	status := d.status.server()
@@ -134,11 +137,16 @@ func (d *daemon) run(stop, kill context.Context, s *sockets) error {
 		d.log.Error().Err(failure).Msg("cannot go on")
 	}
 	d.status.draining.Store(true)
-	d.health.Shutdown()
 	if failure == nil {
 		d.log.Info().Int("connections", s.clients.Open()).Stringer("atMost", d.cfg.Drain).Msg("stopping, serving open connections until they leave")
+		calls.Drain(d.cfg.Drain)
 		drain(kill, &s.clients, d.cfg.Drain)
+	} else {
+		calls.Drain(0)
 	}
+	// Health turns only now. Envoy has nobody else to ask: it takes a daemon that says that it is not
+	// serving for one that does not answer, and lets requests pass unlimited although they would be.
+	d.health.Shutdown()
 	stopServer(kill, server, goodbye)
 	stopStatus(kill, status)
 	s.close()
@@ -148,18 +156,30 @@ func (d *daemon) run(stop, kill context.Context, s *sockets) error {
 	return failure
 }
 
-// maintain lets the engine give back memory until ctx is done.
+// maintain lets the engine give back memory and reports refused connections until ctx is done.
 func (d *daemon) maintain(ctx context.Context) {
 	tick := time.NewTicker(maintenance)
 	defer tick.Stop()
+	var reported int64
 	for {
 		select {
 		case <-tick.C:
 			d.engine.Maintain(d.clock.Now())
+			reported = d.reportRefused(reported)
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// reportRefused logs connections that were refused since so many were, and returns how many there are.
+func (d *daemon) reportRefused(since int64) int64 {
+	refused := d.sockets.clients.Refused() + d.sockets.readers.Refused()
+	if refused > since {
+		d.log.Warn().Int64("refused", refused-since).Int("connections", d.cfg.Limits.Connections).
+			Msg("connections were refused because limits.connections were open, calls of an Envoy among them passed unlimited")
+	}
+	return refused
 }
 
 func serveStatus(server *http.Server, l net.Listener) error {

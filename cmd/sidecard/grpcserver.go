@@ -14,9 +14,18 @@ import (
 // rateLimitService is the name under which Envoy asks for the health of the service it calls.
 const rateLimitService = "envoy.service.ratelimit.v3.RateLimitService"
 
+// How long a connection may be held without being of use. What a connection holds counts towards
+// limits.connections, so that one that its client has forgotten must go before Envoy needs its place.
+const (
+	handshake   = 10 * time.Second // to the end of the HTTP/2 preface, however slowly it comes
+	silence     = 20 * time.Second // without a whole frame; then the client is pinged
+	pingTimeout = 10 * time.Second // for the answer: a client that is frozen or gone gives none
+	unused      = 10 * time.Minute // without a call; then it is told to leave, which Envoy does without a loss
+)
+
 // newGRPCServer makes the server that Envoy calls, with its limits set so that nothing a client of
 // Envoy can send becomes a gRPC error, which Envoy would answer by letting the request through.
-func newGRPCServer(cfg ratelimitsvc.Config, h *health.Server) *grpc.Server {
+func newGRPCServer(cfg ratelimitsvc.Config, h *health.Server) (*grpc.Server, *ratelimitsvc.Service) {
 	s := grpc.NewServer(
 		grpc.ForceServerCodecV2(ratelimitsvc.Codec()),
 		// More than any max_requests that Envoy's circuit breaker is given: a call over it would
@@ -27,12 +36,17 @@ func newGRPCServer(cfg ratelimitsvc.Config, h *health.Server) *grpc.Server {
 		// them, 60 KiB unless told otherwise.
 		grpc.MaxHeaderListSize(8<<20),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
-		grpc.ConnectionTimeout(10*time.Second),
+		grpc.KeepaliveParams(keepalive.ServerParameters{
+			Time:              silence,
+			Timeout:           pingTimeout,
+			MaxConnectionIdle: unused,
+		}),
+		grpc.ConnectionTimeout(handshake),
 		grpc.WaitForHandlers(true),
 	)
-	ratelimitsvc.Register(s, cfg)
+	calls := ratelimitsvc.Register(s, cfg)
 	healthpb.RegisterHealthServer(s, h)
-	return s
+	return s, calls
 }
 
 // newHealth returns a health service that answers NOT_SERVING, for the daemon as a whole and for the

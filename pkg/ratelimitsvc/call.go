@@ -11,7 +11,7 @@ import (
 
 // call is the state of one ShouldRateLimit, reused call after call. In this order: the codec sets
 // raw; decode fills req; collect fills bags, items and engine.Items; Decide fills the verdicts. All
-// strings but those of the verdicts' rules alias raw or the bags.
+// strings but those of the verdicts' rules alias raw or the bags; forget drops them.
 type call struct {
 	raw    mem.Buffer // nil: none received
 	req    request
@@ -28,9 +28,15 @@ func (c *call) free() {
 	}
 }
 
-// reset makes the call ready for the next. What it drops before the buffer goes back are all the
-// strings that alias it.
+// reset makes the call ready for the next.
 func (c *call) reset() {
+	c.forget()
+	c.items = c.items[:0]
+}
+
+// forget drops all strings that alias the receive buffer and gives the buffer back. What is needed
+// to cancel and to answer the call stays: its verdicts, what the engine charged, and items.
+func (c *call) forget() {
 	for i := range c.req.descriptors {
 		if i < len(c.bags) {
 			c.bags[i].Reset()
@@ -40,7 +46,6 @@ func (c *call) reset() {
 	clear(c.engine.Items)
 	c.engine.Items = c.engine.Items[:0]
 	c.engine.Domain = ""
-	c.items = c.items[:0]
 	c.free()
 }
 

@@ -44,12 +44,13 @@ func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
 // to gRPC's pool when it has been written to the connection.
 type response []byte
 
-// responseSize is the capacity that a response starts with; gRPC does not pool buffers of 1 KiB and
-// less.
+// responseSize is the capacity that a response starts with, besides that of texts of the rules;
+// gRPC does not pool buffers of 1 KiB and less.
 const responseSize = 2 << 10
 
-func newResponse() *response {
-	b := mem.DefaultBufferPool().Get(responseSize)
+// newResponse returns an empty response with room for texts of that many bytes.
+func newResponse(texts int) *response {
+	b := mem.DefaultBufferPool().Get(responseSize + texts)
 	*b = (*b)[:0]
 	return (*response)(b)
 }

@@ -2,6 +2,7 @@ package ratelimitsvc
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -60,16 +61,25 @@ func TestServiceKeepsNothing(t *testing.T) {
 }
 
 // countingPool counts the buffers that are out.
-type countingPool struct{ out int }
+type countingPool struct{ out atomic.Int64 }
 
 func (p *countingPool) Get(n int) *[]byte { b := make([]byte, n); return &b }
-func (p *countingPool) Put(*[]byte)       { p.out-- }
+func (p *countingPool) Put(*[]byte)       { p.out.Add(-1) }
 
 // buffer returns the message in a buffer of the pool, long enough for gRPC to count its references.
 func (p *countingPool) buffer(wire []byte) mem.Buffer {
 	b := append(make([]byte, 0, 4<<10), wire...)
-	p.out++
+	p.out.Add(1)
 	return mem.NewBuffer(&b, p)
+}
+
+// receive returns what gRPC gives a handler to receive the message with.
+func (p *countingPool) receive(wire []byte) func(any) error {
+	return func(m any) error {
+		in := mem.BufferSlice{p.buffer(wire)}
+		defer in.Free()
+		return Codec().Unmarshal(in, m)
+	}
 }
 
 // However a call ends, its receive buffer goes back, and only then.
@@ -97,9 +107,9 @@ func TestBufferIsGivenBack(t *testing.T) {
 			t.Parallel()
 			w := &world{engine: engine.New(engine.Options{})}
 			w.now.Store(epoch)
-			w.serve(nil)
+			w.serve(Config{Now: w.now.Load})
 			if c.ready {
-				w.apply(t)
+				w.apply(t, flowRules)
 			}
 			var pool countingPool
 			receive := func(v any) error {
@@ -111,8 +121,8 @@ func TestBufferIsGivenBack(t *testing.T) {
 					return err
 				}
 				in.Free()
-				if len(c.parts) == 1 && pool.out != 1 {
-					t.Errorf("%d buffers are out before the decision, want 1", pool.out)
+				if len(c.parts) == 1 && pool.out.Load() != 1 {
+					t.Errorf("%d buffers are out before the decision, want 1", pool.out.Load())
 				}
 				if !c.second {
 					return nil
@@ -128,8 +138,8 @@ func TestBufferIsGivenBack(t *testing.T) {
 			if status.Code(err) != c.want {
 				t.Errorf("got %v, want %v", err, c.want)
 			}
-			if pool.out != 0 {
-				t.Errorf("%d buffers are still out", pool.out)
+			if pool.out.Load() != 0 {
+				t.Errorf("%d buffers are still out", pool.out.Load())
 			}
 		})
 	}

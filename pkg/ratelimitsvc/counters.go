@@ -13,11 +13,13 @@ const maxDomains = 64
 const OtherDomains = "(other)"
 
 // Counters count what happened to calls that belongs to no rule. The zero value is ready to use. All
-// methods are safe for concurrent use; the counts only grow.
+// methods are safe for concurrent use; the counts only grow, but for Waiting.
 type Counters struct {
 	Invalid          atomic.Int64 // requests refused as malformed
 	Cancelled        atomic.Int64 // calls given up by the caller, whose charge was given back
 	OverridesIgnored atomic.Int64 // descriptors whose limit override had no effect
+	Waiting          atomic.Int64 // calls whose answer is being held back at the moment
+	WaitingRefused   atomic.Int64 // calls refused because as many were waiting as may
 
 	mu        sync.Mutex // one insertion into unmatched at a time
 	unmatched atomic.Pointer[map[string]*atomic.Int64]

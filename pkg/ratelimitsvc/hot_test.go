@@ -2,20 +2,23 @@ package ratelimitsvc
 
 import (
 	"context"
+	"strings"
 	"testing"
+	"time"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc/mem"
 )
 
 // decide is a call without gRPC: decode, attributes, decision, encode.
-func (w *world) decide(c *call, wire []byte, out *response) error {
+func (w *world) decide(ctx context.Context, c *call, wire []byte, out *response) error {
 	if err := c.req.decode(wire); err != nil {
 		return err
 	}
 	c.collect(nil)
-	w.engine.Decide(w.now.Load(), &c.engine)
-	*out = appendResponse((*out)[:0], &c.engine, c.items)
+	w.svc.decide(ctx, w.now.Load(), c)
+	v := deciding(c.engine.Verdicts)
+	*out = appendResponse((*out)[:0], &c.engine, c.items, v, w.svc.answers.to(v))
 	c.reset()
 	return nil
 }
@@ -29,12 +32,18 @@ func hotRequest() *rls.RateLimitRequest {
 
 func TestAllocs(t *testing.T) {
 	w := newWorld(t, nil)
-	for name, m := range map[string]*rls.RateLimitRequest{"refused": hotRequest(), "passed": describe(hotRequest().Descriptors[0])} {
+	w.apply(t, strings.TrimSuffix(flowRules, "]")+`, {"resource": "own", "count": 0, "blockResponse":
+		{"contentType": "text/html", "body": "<p>{rule} {resource} {reason} {retry_after}</p>", "headers": {"x-rule": "{rule}"}}}]`)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	for name, m := range map[string]*rls.RateLimitRequest{
+		"refused": hotRequest(), "passed": describe(hotRequest().Descriptors[0]), "refused in its own words": describe(pairs("route", "own")),
+	} {
 		wire := marshal(t, m)
 		var c call
 		var out response
 		if n := testing.AllocsPerRun(200, func() {
-			if err := w.decide(&c, wire, &out); err != nil {
+			if err := w.decide(ctx, &c, wire, &out); err != nil {
 				t.Fatal(err)
 			}
 		}); n != 0 {
@@ -51,7 +60,7 @@ func BenchmarkHandler(b *testing.B) {
 		var out response
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := w.decide(&c, wire, &out); err != nil {
+			if err := w.decide(context.Background(), &c, wire, &out); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -29,7 +29,7 @@ func (s *sampler) take(now int64) (skipped int64, ok bool) {
 
 // logInvalid writes what is wrong with a request. What is in it is not written, for most of it may
 // come from clients.
-func (s *service) logInvalid(now int64, err error) {
+func (s *Service) logInvalid(now int64, err error) {
 	if skipped, ok := s.invalid.take(now); ok {
 		s.cfg.Log.Warn().Err(err).Int64("skipped", skipped).Msg("malformed rate limit request, answered with INVALID_ARGUMENT")
 	}
@@ -37,7 +37,7 @@ func (s *service) logInvalid(now int64, err error) {
 
 // logUnmatched names the first descriptor that no rule applied to by its keys, which Envoy's
 // configuration determines; values come from clients and are not written.
-func (s *service) logUnmatched(now int64, c *call) {
+func (s *Service) logUnmatched(now int64, c *call) {
 	skipped, ok := s.unmatched.take(now)
 	if !ok {
 		return

@@ -25,7 +25,7 @@ func TestServer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	l := bufconn.Listen(1 << 16)
-	server := w.server()
+	server, _ := w.server()
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	conn, err := grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -131,7 +131,8 @@ func TestNames(t *testing.T) {
 	if got := "/" + serviceName + "/" + methodName; got != rls.RateLimitService_ShouldRateLimit_FullMethodName {
 		t.Errorf("got %q", got)
 	}
-	info := newWorld(t, nil).server().GetServiceInfo()[rls.RateLimitService_ServiceDesc.ServiceName]
+	server, _ := newWorld(t, nil).server()
+	info := server.GetServiceInfo()[rls.RateLimitService_ServiceDesc.ServiceName]
 	if len(info.Methods) != 1 || info.Metadata != rls.RateLimitService_ServiceDesc.Metadata {
 		t.Errorf("got %+v", info)
 	}

@@ -1,8 +1,8 @@
 // Package ratelimitsvc answers Envoy's rate limit service (envoy.service.ratelimit.v3) from an
-// engine: it decodes the request, turns descriptors into attributes, lets the engine decide, and
-// encodes the answer. It has its own codec for the two messages. It knows neither where rules come
-// from nor how they are evaluated, and what a client of Envoy can influence never makes it return a
-// gRPC error, because Envoy would then let the request pass.
+// engine: it decodes the request, turns descriptors into attributes, lets the engine decide, holds
+// the answer back where a rule queues, and encodes it. It has its own codec for the two messages. It
+// knows neither where rules come from nor how they are evaluated, and what a client of Envoy can
+// influence never makes it return a gRPC error, because Envoy would then let the request pass.
 package ratelimitsvc
 
 import (
@@ -15,15 +15,27 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/rule"
 )
+
+// DefaultMaxWaiting is how many calls may wait at a time unless the configuration says otherwise.
+const DefaultMaxWaiting = 10_000
 
 // Config is what the service works with.
 type Config struct {
-	Engine   *engine.Engine // required
-	Now      func() int64   // the time in Unix nanoseconds, which must not step; required; called once a call
+	Engine *engine.Engine // required
+	// Now is the time in Unix nanoseconds, which must advance as the monotonic clock does; required.
+	// It is called once a call, and twice more by a call that waits.
+	Now      func() int64
 	Log      zerolog.Logger
 	Counters *Counters                    // nil: nobody reads them
 	Mapping  map[string]map[string]string // per domain: descriptor key to the attribute that it means; not changed after Register
+	// MaxWaiting is how many calls may wait at a time; 0: DefaultMaxWaiting. A rule that would make
+	// one more wait refuses it.
+	MaxWaiting int
+	// Block answers the refusals of rules without a Response, as pkg/rule has checked it; nil: a
+	// JSON body that names the rule, the reason and when to come again.
+	Block *rule.BlockResponse
 }
 
 const (
@@ -34,30 +46,44 @@ const (
 // Register adds the rate limit service to s, which must have been made with
 // grpc.ForceServerCodecV2(Codec()): without it every call fails. Until the engine has rules every
 // call is answered with UNAVAILABLE, so that Envoy's failure mode decides.
-func Register(s *grpc.Server, cfg Config) {
-	if cfg.Counters == nil {
-		cfg.Counters = new(Counters)
-	}
-	svc := &service{cfg: cfg}
-	svc.calls.New = func() any { return new(call) }
+func Register(s *grpc.Server, cfg Config) *Service {
+	svc := newService(cfg)
 	s.RegisterService(&grpc.ServiceDesc{
 		ServiceName: serviceName,
 		HandlerType: (*any)(nil),
 		Methods:     []grpc.MethodDesc{{MethodName: methodName, Handler: handle}},
 		Metadata:    "envoy/service/ratelimit/v3/rls.proto",
 	}, svc)
+	return svc
 }
 
-type service struct {
+// Service is a registered rate limit service. Its methods are safe for concurrent use.
+type Service struct {
 	cfg       Config
+	time      deadlines
+	drain     drain
+	answers   *answers
 	calls     sync.Pool // of *call
 	unmatched sampler
 	invalid   sampler
 }
 
+func newService(cfg Config) *Service {
+	if cfg.Counters == nil {
+		cfg.Counters = new(Counters)
+	}
+	if cfg.MaxWaiting == 0 {
+		cfg.MaxWaiting = DefaultMaxWaiting
+	}
+	s := &Service{cfg: cfg, time: newDeadlines(cfg.Now), answers: newAnswers(cfg.Engine, cfg.Block)}
+	s.drain.init()
+	s.calls.New = func() any { return new(call) }
+	return s
+}
+
 // handle is the grpc.MethodHandler of ShouldRateLimit.
 func handle(srv any, ctx context.Context, receive func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
-	s := srv.(*service)
+	s := srv.(*Service)
 	c := s.calls.Get().(*call)
 	defer func() {
 		c.reset()
@@ -76,7 +102,7 @@ func handle(srv any, ctx context.Context, receive func(any) error, interceptor g
 }
 
 // shouldRateLimit answers a call whose raw bytes have been received. The answer is a *response.
-func (s *service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
+func (s *Service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 	if !s.cfg.Engine.Ready() {
 		return nil, status.Error(codes.Unavailable, "no rules have been loaded yet")
 	}
@@ -89,21 +115,37 @@ func (s *service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 	if n := c.collect(s.cfg.Mapping[c.req.domain]); n > 0 {
 		s.cfg.Counters.OverridesIgnored.Add(n)
 	}
-	s.cfg.Engine.Decide(now, &c.engine)
+	s.decide(ctx, now, c)
+	s.countUnmatched(now, c)
+	if c.engine.Wait > 0 {
+		c.forget()
+		now = s.hold(ctx, now, c)
+	}
 	if err := ctx.Err(); err != nil {
 		// Envoy has given up and does with the request what its failure mode says.
 		s.cfg.Engine.Cancel(now, &c.engine)
 		s.cfg.Counters.Cancelled.Add(1)
 		return nil, status.FromContextError(err).Err()
 	}
-	s.countUnmatched(now, c)
-	out := newResponse()
-	*out = appendResponse(*out, &c.engine, c.items)
-	return out, nil
+	return s.encode(c), nil
+}
+
+func (s *Service) encode(c *call) *response {
+	v := deciding(c.engine.Verdicts)
+	var a *answer
+	texts := 0
+	if c.engine.Overall == engine.Block {
+		if a = s.answers.to(v); a != nil {
+			texts = a.size
+		}
+	}
+	out := newResponse(texts)
+	*out = appendResponse(*out, &c.engine, c.items, v, a)
+	return out
 }
 
 // countUnmatched counts the descriptors that no rule applied to.
-func (s *service) countUnmatched(now int64, c *call) {
+func (s *Service) countUnmatched(now int64, c *call) {
 	var n int64
 	for i := range c.engine.Verdicts {
 		if !c.engine.Verdicts[i].Matched {

@@ -196,11 +196,11 @@ func TestServiceNotReady(t *testing.T) {
 	t.Parallel()
 	w := &world{engine: engine.New(engine.Options{})}
 	w.now.Store(epoch)
-	w.serve(nil)
+	w.serve(Config{Now: w.now.Load})
 	if _, err := w.wire(t.Context(), marshal(t, typical())); status.Code(err) != codes.Unavailable {
 		t.Errorf("without rules: got %v, want UNAVAILABLE", err)
 	}
-	w.apply(t)
+	w.apply(t, flowRules)
 	if _, err := w.wire(t.Context(), marshal(t, typical())); err != nil {
 		t.Errorf("with rules: got %v", err)
 	}

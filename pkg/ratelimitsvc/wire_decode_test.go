@@ -1,6 +1,7 @@
 package ratelimitsvc
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -90,34 +91,24 @@ func TestDecode(t *testing.T) {
 // The corners of the wire format, each compared with proto.Unmarshal.
 func TestDecodeMerges(t *testing.T) {
 	t.Parallel()
-	cat := func(parts ...[]byte) []byte { return []byte(strings.Join(strs(parts), "")) }
-	msg := func(num protowire.Number, b []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), b)
-	}
-	num := func(num protowire.Number, v uint64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.VarintType), v)
-	}
-	group := func(num protowire.Number, b []byte) []byte {
-		return protowire.AppendTag(append(protowire.AppendTag(nil, num, protowire.StartGroupType), b...), num, protowire.EndGroupType)
-	}
-	domain := msg(1, []byte("d"))
+	domain := protoBytes(1, []byte("d"))
 	for name, b := range map[string][]byte{
-		"last domain wins":         cat(msg(1, []byte("a")), domain),
-		"hits above 32 bits":       cat(domain, num(3, 1<<32+5), num(3, 1<<33+7)),
-		"long varint":              cat(domain, []byte{0x18, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00}),
-		"wrong wire types":         cat(num(1, 4), domain, num(2, 4), msg(3, []byte("x")), msg(2, cat(num(1, 1), num(2, 1), num(3, 1), msg(4, nil)))),
-		"unknown fields":           cat(num(99, 1), domain, msg(1000, []byte("\xff")), protowire.AppendFixed64(protowire.AppendTag(nil, 7, protowire.Fixed64Type), 1), protowire.AppendFixed32(protowire.AppendTag(nil, 8, protowire.Fixed32Type), 1)),
-		"groups":                   cat(group(9, group(1, num(1, 1))), domain, group(2, nil), msg(2, group(1, nil))),
-		"hits merge":               cat(domain, msg(2, cat(msg(3, num(1, 5)), msg(3, nil), msg(3, cat(num(2, 8), msg(1, nil)))))),
-		"hits: last wins":          cat(domain, msg(2, msg(3, cat(num(1, 5), num(1, 0))))),
-		"negative: last wins":      cat(domain, msg(2, cat(num(4, 1), num(4, 0)))),
-		"negative: any number":     cat(domain, msg(2, num(4, 1<<40))),
-		"limits merge":             cat(domain, msg(2, cat(msg(2, num(1, 5)), msg(2, num(2, 3)), msg(2, msg(3, num(1, 2))), msg(2, msg(3, nil))))),
-		"limit: odd numbers":       cat(domain, msg(2, msg(2, cat(num(1, 1<<40+1), num(2, 1<<63+9), msg(3, num(1, 1<<40+2)))))),
-		"multiplier without value": cat(domain, msg(2, msg(2, msg(3, nil)))),
-		"entry: last wins":         cat(domain, msg(2, msg(1, cat(msg(1, []byte("k")), msg(2, []byte("v")), msg(1, []byte("k2")), msg(2, nil))))),
-		"empty entry":              cat(domain, msg(2, msg(1, nil))),
-		"largest field number":     cat(domain, num(1<<29-1, 1)),
+		"last domain wins":         protoCat(protoBytes(1, []byte("a")), domain),
+		"hits above 32 bits":       protoCat(domain, protoNumber(3, 1<<32+5), protoNumber(3, 1<<33+7)),
+		"long varint":              protoCat(domain, []byte{0x18, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00}),
+		"wrong wire types":         protoCat(protoNumber(1, 4), domain, protoNumber(2, 4), protoBytes(3, []byte("x")), protoBytes(2, protoCat(protoNumber(1, 1), protoNumber(2, 1), protoNumber(3, 1), protoBytes(4, "")))),
+		"unknown fields":           protoCat(protoNumber(99, 1), domain, protoBytes(1000, []byte("\xff")), protowire.AppendFixed64(protowire.AppendTag(nil, 7, protowire.Fixed64Type), 1), protowire.AppendFixed32(protowire.AppendTag(nil, 8, protowire.Fixed32Type), 1)),
+		"groups":                   protoCat(protoGroup(9, protoGroup(1, protoNumber(1, 1))), domain, protoGroup(2, nil), protoBytes(2, protoGroup(1, nil))),
+		"hits merge":               protoCat(domain, protoBytes(2, protoCat(protoBytes(3, protoNumber(1, 5)), protoBytes(3, ""), protoBytes(3, protoCat(protoNumber(2, 8), protoBytes(1, "")))))),
+		"hits: last wins":          protoCat(domain, protoBytes(2, protoBytes(3, protoCat(protoNumber(1, 5), protoNumber(1, 0))))),
+		"negative: last wins":      protoCat(domain, protoBytes(2, protoCat(protoNumber(4, 1), protoNumber(4, 0)))),
+		"negative: any number":     protoCat(domain, protoBytes(2, protoNumber(4, 1<<40))),
+		"limits merge":             protoCat(domain, protoBytes(2, protoCat(protoBytes(2, protoNumber(1, 5)), protoBytes(2, protoNumber(2, 3)), protoBytes(2, protoBytes(3, protoNumber(1, 2))), protoBytes(2, protoBytes(3, ""))))),
+		"limit: odd numbers":       protoCat(domain, protoBytes(2, protoBytes(2, protoCat(protoNumber(1, 1<<40+1), protoNumber(2, 1<<63+9), protoBytes(3, protoNumber(1, 1<<40+2)))))),
+		"multiplier without value": protoCat(domain, protoBytes(2, protoBytes(2, protoBytes(3, "")))),
+		"entry: last wins":         protoCat(domain, protoBytes(2, protoBytes(1, protoCat(protoBytes(1, []byte("k")), protoBytes(2, []byte("v")), protoBytes(1, []byte("k2")), protoBytes(2, ""))))),
+		"empty entry":              protoCat(domain, protoBytes(2, protoBytes(1, ""))),
+		"largest field number":     protoCat(domain, protoNumber(1<<29-1, 1)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,17 +126,17 @@ func TestDecodeMerges(t *testing.T) {
 		})
 	}
 	for name, b := range map[string][]byte{
-		"field number 0":           cat(domain, []byte{0x00, 0x01}),
-		"field number 2^29":        cat(domain, []byte{0x80, 0x80, 0x80, 0x80, 0x10, 0x01}),
-		"group without end":        cat(domain, group(9, nil)[:1]),
-		"end without group":        cat(domain, []byte{0x4c}),
-		"group with the wrong end": cat(domain, []byte{0x4b, 0x54}),
-		"wire type 7":              cat(domain, []byte{0x0f}),
-		"varint too long":          cat(domain, []byte{0x18, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02}),
-		"length beyond the end":    cat(domain, []byte{0x12, 0x05, 0x0a}),
-		"in a wrapper":             cat(domain, msg(2, msg(3, []byte{0x08}))),
-		"in a limit":               cat(domain, msg(2, msg(2, []byte{0x08}))),
-		"in an entry":              cat(domain, msg(2, msg(1, []byte{0x0a, 0x09}))),
+		"field number 0":           protoCat(domain, []byte{0x00, 0x01}),
+		"field number 2^29":        protoCat(domain, []byte{0x80, 0x80, 0x80, 0x80, 0x10, 0x01}),
+		"group without end":        protoCat(domain, protoGroup(9, nil)[:1]),
+		"end without group":        protoCat(domain, []byte{0x4c}),
+		"group with the wrong end": protoCat(domain, []byte{0x4b, 0x54}),
+		"wire type 7":              protoCat(domain, []byte{0x0f}),
+		"varint too long":          protoCat(domain, []byte{0x18, 0x81, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x02}),
+		"length beyond the end":    protoCat(domain, []byte{0x12, 0x05, 0x0a}),
+		"in a wrapper":             protoCat(domain, protoBytes(2, protoBytes(3, []byte{0x08}))),
+		"in a limit":               protoCat(domain, protoBytes(2, protoBytes(2, []byte{0x08}))),
+		"in an entry":              protoCat(domain, protoBytes(2, protoBytes(1, []byte{0x0a, 0x09}))),
 	} {
 		if err := proto.Unmarshal(b, &rls.RateLimitRequest{}); err == nil {
 			t.Errorf("%s: the case itself is wrong: proto takes it", name)
@@ -156,12 +147,19 @@ func TestDecodeMerges(t *testing.T) {
 	}
 }
 
-func strs(parts [][]byte) []string {
-	out := make([]string, len(parts))
-	for i, p := range parts {
-		out[i] = string(p)
-	}
-	return out
+// protoCat and those below it write parts of messages by hand.
+func protoCat(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+func protoBytes[T string | []byte](num protowire.Number, b T) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, num, protowire.BytesType), []byte(b))
+}
+
+func protoNumber(num protowire.Number, v uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, num, protowire.VarintType), v)
+}
+
+func protoGroup(num protowire.Number, b []byte) []byte {
+	return protowire.AppendTag(append(protowire.AppendTag(nil, num, protowire.StartGroupType), b...), num, protowire.EndGroupType)
 }
 
 // Every cut of a message is an error or a message, never a panic, and the same for proto.

@@ -22,9 +22,10 @@ const (
 const noItem = -1
 
 // appendResponse appends a RateLimitResponse: one status per descriptor, in place, of which items
-// names the item of the decided call, and the refusal's headers, body and metadata. All text comes
-// from the rules, none from the request, so the request's buffer may be gone.
-func appendResponse(dst []byte, c *engine.Call, items []int32) []byte {
+// names the item of the decided call, and the refusal's headers, body and metadata. v is the verdict
+// that deciding returns, and a what it is answered with; nil: the JSON body of appendBlockBody. All
+// text comes from the rules, none from the request, so the request's buffer may be gone.
+func appendResponse(dst []byte, c *engine.Call, items []int32, v *engine.Verdict, a *answer) []byte {
 	code := uint64(codeOK)
 	if c.Overall == engine.Block {
 		code = codeOverLimit
@@ -40,13 +41,13 @@ func appendResponse(dst []byte, c *engine.Call, items []int32) []byte {
 		}
 		dst = shut(dst, mark)
 	}
-	v := deciding(c.Verdicts)
-	if c.Overall == engine.Block {
+	switch {
+	case c.Overall != engine.Block:
+	case a != nil:
+		dst = a.appendTo(dst, v)
+	default:
 		var mark int
-		dst, mark = open(dst, 3)
-		dst = appendString(dst, 1, "content-type")
-		dst = appendString(dst, 2, "application/json")
-		dst = shut(dst, mark)
+		dst = appendHeader(dst, "content-type", "application/json")
 		dst, mark = open(dst, 5)
 		dst = appendBlockBody(dst, v)
 		dst = shut(dst, mark)

@@ -140,7 +140,7 @@ func TestEncode(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got := decodeResponse(t, appendResponse(nil, &c.call, c.items))
+			got := decodeResponse(t, appendResponse(nil, &c.call, c.items, deciding(c.call.Verdicts), nil))
 			if want := expected(&c.call, c.items, c.body); !proto.Equal(got, want) {
 				t.Errorf("got %v, want %v", got, want)
 			}
@@ -207,7 +207,7 @@ func TestEncodeProperties(t *testing.T) {
 			items = append(items, int32(len(c.Verdicts)))
 			c.Verdicts = append(c.Verdicts, v)
 		}
-		got := decodeResponse(rt, appendResponse([]byte("before"), &c, items)[len("before"):])
+		got := decodeResponse(rt, appendResponse([]byte("before"), &c, items, deciding(c.Verdicts), nil)[len("before"):])
 		if c.Overall == engine.Block && !json.Valid(got.GetRawBody()) {
 			rt.Fatalf("no JSON: %s", got.GetRawBody())
 		}
@@ -243,7 +243,7 @@ func BenchmarkEncode(b *testing.B) {
 			var dst []byte
 			b.ReportAllocs()
 			for b.Loop() {
-				dst = appendResponse(dst[:0], c, items)
+				dst = appendResponse(dst[:0], c, items, deciding(c.Verdicts), nil)
 			}
 		})
 		b.Run(name+"/generated types", func(b *testing.B) {

@@ -34,8 +34,8 @@ type world struct {
 	engine   *engine.Engine
 	counters Counters
 	log      bytes.Buffer
-	svc      *service
-	server   func() *grpc.Server
+	svc      *Service
+	server   func() (*grpc.Server, *Service)
 }
 
 const flowRules = `[
@@ -54,15 +54,27 @@ func newWorld(t testing.TB, mapping map[string]map[string]string) *world {
 	t.Helper()
 	w := &world{engine: engine.New(engine.Options{})}
 	w.now.Store(epoch)
-	w.apply(t)
-	w.serve(mapping)
+	w.apply(t, flowRules)
+	w.serve(Config{Now: w.now.Load, Mapping: mapping})
 	return w
 }
 
-func (w *world) apply(t testing.TB) {
+// newBubble returns a world inside a synctest bubble, whose clock is that of the bubble.
+func newBubble(t testing.TB, rules string, cfg Config) *world {
+	t.Helper()
+	w := &world{engine: engine.New(engine.Options{})}
+	cfg.Now = func() int64 { return time.Now().UnixNano() }
+	w.now.Store(cfg.Now())
+	w.apply(t, rules)
+	w.serve(cfg)
+	return w
+}
+
+// apply puts rules in force, as of w.now.
+func (w *world) apply(t testing.TB, rules string) {
 	t.Helper()
 	set, problems := rule.Load([]rule.File{
-		{Name: "gw-flow-rules.json", Data: []byte(flowRules)},
+		{Name: "gw-flow-rules.json", Data: []byte(rules)},
 		{Name: "gw-api-definitions.json", Data: []byte(apiDefinitions)},
 	}, rule.Options{})
 	if err := problems.Err(); err != nil {
@@ -73,15 +85,15 @@ func (w *world) apply(t testing.TB) {
 	}
 }
 
-func (w *world) serve(mapping map[string]map[string]string) {
-	cfg := Config{Engine: w.engine, Now: w.now.Load, Log: zerolog.New(&w.log), Counters: &w.counters, Mapping: mapping}
-	w.svc = &service{cfg: cfg}
-	w.svc.calls.New = func() any { return new(call) }
-	w.server = func() *grpc.Server {
-		s := grpc.NewServer(grpc.ForceServerCodecV2(Codec()), grpc.MaxRecvMsgSize(4<<20))
-		Register(s, cfg)
+// serve makes the service, and servers of the same configuration on demand.
+func (w *world) serve(cfg Config) {
+	cfg.Engine, cfg.Log, cfg.Counters = w.engine, zerolog.New(&w.log), &w.counters
+	w.svc = newService(cfg)
+	w.server = func() (*grpc.Server, *Service) {
+		s := grpc.NewServer(grpc.ForceServerCodecV2(Codec()), grpc.MaxRecvMsgSize(4<<20), grpc.WaitForHandlers(true))
+		svc := Register(s, cfg)
 		healthpb.RegisterHealthServer(s, health.NewServer())
-		return s
+		return s, svc
 	}
 }
 

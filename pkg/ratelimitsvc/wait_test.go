@@ -1,0 +1,377 @@
+package ratelimitsvc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/status"
+)
+
+// Two a second, so that a request costs half a second; those that would wait 5 s are refused.
+const queueRules = `[
+	{"resource": "queue", "id": "queue", "count": 2, "controlBehavior": 2, "maxQueueingTimeoutMs": 5000},
+	{"resource": "other", "id": "other", "count": 2, "controlBehavior": 2, "maxQueueingTimeoutMs": 5000},
+	{"resource": "window", "id": "window", "count": 2, "intervalSec": 60}
+]`
+
+// visit is one call and what came of it.
+type visit struct {
+	start, end time.Duration // since the beginning of the bubble
+	answer     string        // brief, or the code of the error
+	body       string
+}
+
+// visits makes calls in a bubble and notes when they end.
+type visits struct {
+	t     testing.TB
+	w     *world
+	began time.Time
+	all   sync.WaitGroup
+}
+
+func newVisits(t testing.TB, cfg Config) *visits {
+	return &visits{t: t, w: newBubble(t, queueRules, cfg), began: time.Now()}
+}
+
+// start makes a call in a goroutine of its own and returns when it has ended or waits. What it
+// returns must be read after done.
+func (v *visits) start(ctx context.Context, m *rls.RateLimitRequest) *visit {
+	out := &visit{start: time.Since(v.began)}
+	wire := marshal(v.t, m)
+	v.all.Go(func() {
+		b, err := v.w.wire(ctx, wire)
+		out.end = time.Since(v.began)
+		if err != nil {
+			out.answer = status.Code(err).String()
+			return
+		}
+		m := decodeResponse(v.t, b)
+		out.answer, out.body = brief(m), string(m.GetRawBody())
+	})
+	synctest.Wait()
+	return out
+}
+
+// done waits for the end of all calls.
+func (v *visits) done() { v.all.Wait() }
+
+func (v *visits) waiting() int64 { return v.w.counters.Waiting.Load() }
+
+func (o *visit) String() string { return fmt.Sprintf("%v-%v %s", o.start, o.end, o.answer) }
+
+func TestWaits(t *testing.T) {
+	t.Parallel()
+	queue := describe(pairs("route", "queue"))
+	window := describe(pairs("route", "window"))
+	type step struct {
+		after time.Duration // since the step before
+		for_  time.Duration // the deadline; 0: none
+		gone  time.Duration // when the caller gives up; 0: never
+		ask   *rls.RateLimitRequest
+		want  string
+	}
+	for name, c := range map[string]struct {
+		cfg   Config
+		steps []step
+	}{
+		"each at its time": {steps: []step{
+			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
+			{ask: queue, want: "0s-500ms OK: OK 8/2 1s"},
+			{ask: queue, want: "0s-1s OK: OK 7/2 1s"},
+			{after: 700 * time.Millisecond, ask: queue, want: "700ms-1.5s OK: OK 8/2 1s"},
+		}},
+		"those that would wait the whole time are refused at once": {steps: []step{
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-0s OK: OK 9/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-1s OK: OK 7/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-2s OK: OK 5/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-3s OK: OK 3/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-4s OK: OK 1/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 1s"},
+			{ask: queue, want: "0s-4.5s OK: OK 0/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 3, false)), want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2"},
+		}},
+		"the deadline is compared before a place is taken": {steps: []step{
+			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
+			{for_: 505*time.Millisecond - 1, ask: queue, want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 1s"},
+			{for_: time.Millisecond, ask: queue, want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 1s"},
+			{for_: 505 * time.Millisecond, ask: queue, want: "0s-500ms OK: OK 0/2 1s"},
+			{for_: 10 * time.Second, ask: queue, want: "0s-1s OK: OK 7/2 1s"},
+		}},
+		"those who leave give back the newest place, and no other": {steps: []step{
+			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
+			{gone: 100 * time.Millisecond, ask: queue, want: "0s-100ms Canceled"},
+			{after: 200 * time.Millisecond, gone: 100 * time.Millisecond, ask: queue, want: "200ms-300ms Canceled"},
+			{ask: queue, want: "200ms-1s OK: OK 8/2 1s"},
+		}},
+		"a peek never waits": {steps: []step{
+			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 0, false)), want: "0s-0s OK: OK 9/2 1s"},
+			{ask: queue, want: "0s-500ms OK: OK 8/2 1s"},
+		}},
+		"the longest wait of all rules": {steps: []step{
+			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
+			{ask: queue, want: "0s-500ms OK: OK 8/2 1s"},
+			{ask: describe(pairs("route", "queue"), pairs("route", "other"), pairs()), want: "0s-1s OK: OK 7/2 1s, OK 9/2, OK"},
+		}},
+		"no more than may": {cfg: Config{MaxWaiting: 2}, steps: []step{
+			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
+			{ask: queue, want: "0s-500ms OK: OK 8/2 1s"},
+			{ask: queue, want: "0s-1s OK: OK 7/2 1s"},
+			{ask: queue, want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 2s"},
+			{ask: window, want: "0s-0s OK: OK 1/2 1m0s"},
+			{after: 600 * time.Millisecond, ask: queue, want: "600ms-1.5s OK: OK 8/2 1s"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				v := newVisits(t, c.cfg)
+				var got []*visit
+				for _, s := range c.steps {
+					time.Sleep(s.after)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					if s.for_ > 0 {
+						ctx, cancel = context.WithTimeout(ctx, s.for_)
+						defer cancel()
+					}
+					if s.gone > 0 {
+						defer time.AfterFunc(s.gone, cancel).Stop()
+					}
+					got = append(got, v.start(ctx, s.ask))
+				}
+				v.done()
+				for i, s := range c.steps {
+					if got[i].String() != s.want {
+						t.Errorf("call %d: got %q, want %q", i, got[i], s.want)
+					}
+				}
+				if n := v.waiting(); n != 0 {
+					t.Errorf("%d wait when all have ended", n)
+				}
+			})
+		})
+	}
+}
+
+// While a call waits, its receive buffer is back and nothing of the request is kept. Whether it is
+// then answered, given up or refused, all that it charged is accounted for.
+func TestWaitKeepsNothing(t *testing.T) {
+	t.Parallel()
+	both := describe(pairs("route", "window", "path", "/a/../b?x=%41"), pairs("route", "queue"), pairs("who", "knows"))
+	for name, c := range map[string]struct {
+		gone, drain time.Duration
+		want        string
+		left        string // of the window afterwards
+	}{
+		"answered":         {want: "0s-500ms OK: OK 0/2 1m0s, OK 8/2 1s, OK", left: "OVER_LIMIT: OVER_LIMIT 0/2 1m0s"},
+		"given up":         {gone: 100 * time.Millisecond, want: "0s-100ms Canceled", left: "OK: OK 1/2 1m0s"},
+		"refused at drain": {drain: 200 * time.Millisecond, want: "0s-200ms OVER_LIMIT: OK 0/2 1m0s, OVER_LIMIT 0/2 1s, OK", left: "OK: OK 1/2 1m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				v := newVisits(t, Config{})
+				v.start(t.Context(), describe(withHits(pairs("route", "window"), 1, false)))
+				v.start(t.Context(), describe(pairs("route", "queue")))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var pool countingPool
+				receive := pool.receive(marshal(t, both))
+				got := ""
+				v.all.Go(func() {
+					reply, err := handle(v.w.svc, ctx, receive, nil)
+					got = fmt.Sprintf("0s-%v ", time.Since(v.began))
+					if err != nil {
+						got += status.Code(err).String()
+						return
+					}
+					got += brief(decodeResponse(t, *reply.(*response)))
+				})
+				synctest.Wait()
+				if v.waiting() != 1 || pool.out.Load() != 0 {
+					t.Errorf("%d wait, %d buffers are out", v.waiting(), pool.out.Load())
+				}
+				if c.gone > 0 {
+					time.AfterFunc(c.gone, cancel)
+				}
+				if c.drain > 0 {
+					v.w.svc.Drain(c.drain)
+				}
+				v.done()
+				if got != c.want {
+					t.Errorf("got %q, want %q", got, c.want)
+				}
+				if left := v.start(t.Context(), describe(withHits(pairs("route", "window"), 0, false))).answer; left != c.left {
+					t.Errorf("of the window are left %q, want %q", left, c.left)
+				}
+				if n := v.waiting(); n != 0 {
+					t.Errorf("%d wait when all have ended", n)
+				}
+			})
+		})
+	}
+}
+
+// A place that cannot be given back is counted.
+func TestWaitUnusedPlaces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := newVisits(t, Config{})
+		queue := describe(pairs("route", "queue"))
+		ctx, cancel := context.WithCancel(t.Context())
+		v.start(ctx, queue)
+		v.start(ctx, queue)
+		last := v.start(t.Context(), queue)
+		cancel()
+		v.done()
+		if n := v.w.engine.Rules()[0].Rule.UnusedPlaces.Load(); n != 1 || v.w.counters.Cancelled.Load() != 1 {
+			t.Errorf("got %d unused places, %d cancelled, want 1 and 1", n, v.w.counters.Cancelled.Load())
+		}
+		if last.String() != "0s-1s OK: OK 7/2 1s" {
+			t.Errorf("the one behind: got %q", last)
+		}
+	})
+}
+
+// However many come at a time, no more than MaxWaiting wait; the others are refused, counted, and
+// take no place.
+func TestWaitBound(t *testing.T) {
+	t.Parallel()
+	const most, callers = 3, 40
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			v := newVisits(t, Config{MaxWaiting: most})
+			wire := marshal(t, describe(pairs("route", "queue")))
+			answers := make(chan string, callers)
+			for range callers {
+				v.all.Go(func() {
+					b, err := v.w.wire(t.Context(), wire)
+					if err != nil {
+						answers <- err.Error()
+						return
+					}
+					answers <- decodeResponse(t, b).GetOverallCode().String()
+				})
+			}
+			synctest.Wait()
+			if n := v.waiting(); n > most {
+				t.Errorf("%d wait, want at most %d", n, most)
+			}
+			v.done()
+			count := map[string]int64{}
+			for range callers {
+				count[<-answers]++
+			}
+			if len(count) != 2 || count["OK"] > most+1 || count["OVER_LIMIT"] != v.w.counters.WaitingRefused.Load() {
+				t.Errorf("got %v, %d counted", count, v.w.counters.WaitingRefused.Load())
+			}
+			if n := v.waiting(); n != 0 {
+				t.Errorf("%d wait when all have ended", n)
+			}
+		})
+	}
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	queue := describe(pairs("route", "queue"))
+	for name, c := range map[string]struct {
+		limit time.Duration
+		want  []string // of five calls at 0 and two at 300 ms; Drain is called at 200 ms
+	}{
+		"answered at their time up to the limit, then refused": {1300 * time.Millisecond, []string{
+			"0s-0s OK: OK 9/2 1s", "0s-500ms OK: OK 8/2 1s", "0s-1s OK: OK 7/2 1s", "0s-1.5s OK: OK 6/2 1s", "0s-1.5s OVER_LIMIT: OVER_LIMIT 0/2 1s",
+			"300ms-300ms OVER_LIMIT: OVER_LIMIT 0/2 1s", "300ms-300ms OVER_LIMIT: OVER_LIMIT 0/2 1s"}},
+		"long enough for all": {time.Hour, []string{
+			"0s-0s OK: OK 9/2 1s", "0s-500ms OK: OK 8/2 1s", "0s-1s OK: OK 7/2 1s", "0s-1.5s OK: OK 6/2 1s", "0s-2s OK: OK 5/2 1s",
+			"300ms-2.5s OK: OK 5/2 1s", "300ms-3s OK: OK 4/2 1s"}},
+		"at once": {0, []string{
+			"0s-0s OK: OK 9/2 1s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 1s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 1s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 2s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 2s",
+			"", ""}}, // depends on the order in which the others gave their places back
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				v := newVisits(t, Config{})
+				var got []*visit
+				for range 5 {
+					got = append(got, v.start(t.Context(), queue))
+				}
+				time.Sleep(200 * time.Millisecond)
+				v.w.svc.Drain(c.limit)
+				v.w.svc.Drain(0) // without effect
+				time.Sleep(100 * time.Millisecond)
+				for range 2 {
+					got = append(got, v.start(t.Context(), queue))
+				}
+				v.done()
+				for i, want := range c.want {
+					if want != "" && got[i].String() != want {
+						t.Errorf("call %d: got %q, want %q", i, got[i], want)
+					}
+					refused := got[i].body != ""
+					var body struct {
+						Rule, Reason      string
+						RetryAfterSeconds int
+					}
+					if !refused {
+						continue
+					}
+					if err := json.Unmarshal([]byte(got[i].body), &body); err != nil || body.Rule != "queue" || body.Reason != "deadline" || body.RetryAfterSeconds < 1 {
+						t.Errorf("call %d: got body %s, %v", i, got[i].body, err)
+					}
+				}
+				if n := v.w.counters.Cancelled.Load(); n != 0 {
+					t.Errorf("%d counted as given up", n)
+				}
+			})
+		})
+	}
+}
+
+// Deadlines are told from the clock of the windows, whatever the wall clock says meanwhile.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := epoch
+		w := newBubble(t, queueRules, Config{})
+		w.svc.cfg.Now = func() int64 { return now }
+		w.svc.time = newDeadlines(w.svc.cfg.Now)
+		within := func(d time.Duration) context.Context {
+			ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(d))
+			t.Cleanup(cancel)
+			return ctx
+		}
+		time.Sleep(time.Second)
+		now += int64(time.Second)
+		for _, c := range []struct {
+			ctx  context.Context
+			want time.Duration
+		}{
+			{t.Context(), math.MaxInt64},
+			{within(time.Second), 995 * time.Millisecond},
+			{within(6 * time.Millisecond), time.Millisecond},
+			{within(5 * time.Millisecond), 0},
+			{within(1), 0},
+			{within(-time.Hour), 0},
+			{within(math.MinInt64), 0},
+			{within(math.MaxInt64), math.MaxInt64 - time.Second - answerTime},
+		} {
+			if got := w.svc.patience(c.ctx, now); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+		}
+		w.svc.Drain(math.MaxInt64)
+		if got := w.svc.patience(t.Context(), now); got != math.MaxInt64 {
+			t.Errorf("draining without end: got %v", got)
+		}
+	})
+}

@@ -53,7 +53,10 @@ func (r Rate) pace() (pace, bool) {
 	if p.span(maxCost).less(p.cost) {
 		return pace{}, false
 	}
-	p.limit = (p.count + p.den - 1) / p.den
+	p.limit = p.count
+	if p.den != 1 {
+		p.limit = (p.count + p.den - 1) / p.den
+	}
 	return p, true
 }
 

@@ -76,7 +76,11 @@ func (s bucketState) at(ms int64, f fill) bucketState {
 
 // room is how many whole tokens are there.
 func (s bucketState) room(capacity int64) int64 {
-	return max(int64(uint64(capacity)-(s.taken+uint64(s.of)-1)/uint64(s.of)), 0)
+	taken := s.taken
+	if of := uint64(s.of); of != 1 {
+		taken = (taken + of - 1) / of
+	}
+	return max(capacity-int64(taken), 0)
 }
 
 func (s bucketState) peek(now, n int64, r Rate, burst int64) Result {

@@ -61,6 +61,7 @@ mapping: {}
 limits:
   maxKeys: 67108864
   maxKeysTotal: 4194304
+  connections: 1024
 socket:
   mode: "0660"
   group: ""
@@ -89,6 +90,7 @@ func TestPrecedence(t *testing.T) {
 		{key: "log.format", inFile: "console", inVariable: "json", asFlag: "console", line: "  format: %s\n"},
 		{key: "limits.maxKeys", inFile: "10", inVariable: "11", line: "  maxKeys: %s\n"},
 		{key: "limits.maxKeysTotal", inFile: "20", inVariable: "21", line: "  maxKeysTotal: %s\n"},
+		{key: "limits.connections", inFile: "30", inVariable: "31", line: "  connections: %s\n"},
 		{key: "socket.mode", inFile: "0600", inVariable: "666", line: "  mode: \"%s\"\n", wantVar: "0666"},
 		{key: "socket.group", inFile: "envoy", inVariable: "2000", line: "  group: %s\n", wantVar: `"2000"`},
 		{key: "drain", inFile: "1s", inVariable: "250ms", asFlag: "0", line: "drain: %s\n", wantFlags: "0s"},
@@ -171,7 +173,7 @@ paramCodes: url-first
 shadow: true
 log: {level: debug, format: console}
 mapping: {shop: {user: header.x-user-id, "a:b": query.q}, other: {}}
-limits: {maxKeys: 7, maxKeysTotal: 8}
+limits: {maxKeys: 7, maxKeysTotal: 8, connections: 9}
 socket: {mode: 0600, group: "0"}
 drain: 1m30s
 `)

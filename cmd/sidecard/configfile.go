@@ -20,7 +20,7 @@ const mappingKey = "mapping"
 // by name tells an operator more than "unknown", and obeying half of them would be worse.
 var futureKeys = map[string]bool{
 	"http": true, "admin": true, "blockResponse": true, "tls": true, "outcomes": true, "systemStat": true,
-	"limits.waiting": true, "limits.connections": true, "socket.allowUids": true, "socket.allowGids": true,
+	"limits.waiting": true, "socket.allowUids": true, "socket.allowGids": true,
 }
 
 // configFile reads one config file into a config.

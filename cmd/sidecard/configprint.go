@@ -22,6 +22,7 @@ type printedConfig struct {
 	Limits  struct {
 		MaxKeys      int   `yaml:"maxKeys"`
 		MaxKeysTotal int64 `yaml:"maxKeysTotal"`
+		Connections  int   `yaml:"connections"`
 	} `yaml:"limits"`
 	Socket struct {
 		Mode  string `yaml:"mode"`
@@ -37,7 +38,7 @@ func (c config) print(w io.Writer) error {
 	p.ParamCodes, p.Shadow = c.ParamCodes.String(), c.Shadow
 	p.Log.Level, p.Log.Format = c.LogLevel.String(), c.LogFormat
 	p.Mapping = c.Mapping
-	p.Limits.MaxKeys, p.Limits.MaxKeysTotal = c.Limits.MaxKeys, c.Limits.MaxKeysTotal
+	p.Limits.MaxKeys, p.Limits.MaxKeysTotal, p.Limits.Connections = c.Limits.MaxKeys, c.Limits.MaxKeysTotal, c.Limits.Connections
 	p.Socket.Mode, p.Socket.Group = fmt.Sprintf("%04o", c.Socket.Mode), c.Socket.Group
 	p.Drain = c.Drain.String()
 	text, err := yaml.Marshal(p)

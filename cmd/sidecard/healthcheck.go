@@ -22,7 +22,7 @@ func healthcheckCommand(p process) *cobra.Command {
 		Use:   "healthcheck",
 		Short: "Ask a running daemon for its health; exit 0 when it is serving, else 1",
 		Long: `Ask a running daemon over its gRPC address for its health and print the answer. It is
-serving from the first good rule set until it is told to stop. For exec probes: the
+serving from the first good rule set until it ends. For exec probes: the
 image holds no shell and a kubelet cannot probe a Unix socket.`,
 		Args: cobra.NoArgs,
 	}

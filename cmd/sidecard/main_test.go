@@ -58,7 +58,7 @@ func TestABrokenListenerEndsTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.grpc[0].Close()
-	err = newDaemon(c, zerolog.Nop()).run(t.Context(), t.Context(), s)
+	err = newDaemon(c, zerolog.Nop(), s).run(t.Context(), t.Context())
 	if err == nil || !strings.Contains(err.Error(), "use of closed network connection") {
 		t.Errorf("got %v", err)
 	}

@@ -162,7 +162,8 @@ func TestRulesThatComeLate(t *testing.T) {
 	}
 }
 
-// A daemon that is told to stop says so, and goes on answering until its clients have left.
+// A daemon that is told to stop says so to those who balance load, and goes on answering until its
+// clients have left. Envoy is told nothing: it would let requests pass that are still decided.
 func TestStopServesUntilTheClientsHaveLeft(t *testing.T) {
 	t.Parallel()
 	d := start(t, withRules(t, twoAnHour), "--drain", "1h")
@@ -171,21 +172,13 @@ func TestStopServesUntilTheClientsHaveLeft(t *testing.T) {
 	if got := passes(t, conn, "orders", 1); got != 1 {
 		t.Fatal("the first call is refused")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	watch, err := healthpb.NewHealthClient(conn).Watch(ctx, &healthpb.HealthCheckRequest{Service: rateLimitService})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING} {
-		got, err := watch.Recv()
-		if err != nil || got.GetStatus() != want {
-			t.Fatalf("health: got %v, %v, want %v", got, err, want)
-		}
-		d.stop()
-	}
+	d.stop()
+	d.log.wait(t, "stopping, serving open connections until they leave", 1)
 	if code, body := d.get("/readyz"); code != 503 || body != "not ready: stopping\n" {
 		t.Errorf("/readyz: got %d and %q", code, body)
+	}
+	if code, line := d.healthcheck(); code != exitOK {
+		t.Errorf("healthcheck: got exit code %d and %q", code, line)
 	}
 	if code, err := ask(t, conn, "orders"); err != nil || code != rlspb.RateLimitResponse_OK {
 		t.Errorf("while stopping: got %v, %v", code, err)
@@ -196,6 +189,30 @@ func TestStopServesUntilTheClientsHaveLeft(t *testing.T) {
 	}
 	late.Close()
 	conn.Close()
+	if code := d.exit(); code != exitOK {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// When nothing is served any more, health says so.
+func TestHealthTurnsWhenTheDrainIsOver(t *testing.T) {
+	t.Parallel()
+	d := start(t, withRules(t, twoAnHour), "--drain", "10ms")
+	d.log.wait(t, "ready, serving decisions", 1)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	watch, err := healthpb.NewHealthClient(d.dial()).Watch(ctx, &healthpb.HealthCheckRequest{Service: rateLimitService})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING} {
+		got, err := watch.Recv()
+		if err != nil || got.GetStatus() != want {
+			t.Fatalf("health: got %v, %v, want %v", got, err, want)
+		}
+		d.stop()
+	}
+	cancel() // an open stream would be waited for
 	if code := d.exit(); code != exitOK {
 		t.Errorf("exit code %d", code)
 	}

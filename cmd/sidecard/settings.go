@@ -28,6 +28,7 @@ type config struct {
 	Limits     struct {
 		MaxKeys      int
 		MaxKeysTotal int64
+		Connections  int
 	}
 	Socket struct {
 		Mode  os.FileMode
@@ -52,6 +53,7 @@ func defaults() config {
 	c.LogFormat = "json"
 	c.Limits.MaxKeys = 1 << 26 // more than a rule file can ask for
 	c.Limits.MaxKeysTotal = engine.DefaultMaxKeysTotal
+	c.Limits.Connections = 1024 // an Envoy has one or two for each of its worker threads
 	c.Socket.Mode = 0o660
 	c.Drain = 5 * time.Second
 	return c
@@ -117,6 +119,13 @@ func settings() []setting {
 			}},
 		{key: "limits.maxKeysTotal", usage: "most parameter values that all rules track together",
 			set: func(c *config, v []string) error { return setCount(&c.Limits.MaxKeysTotal, v[0], 1<<40) }},
+		{key: "limits.connections", usage: "most connections that may be open to the gRPC addresses together, and to the status address",
+			set: func(c *config, v []string) error {
+				n := int64(0)
+				err := setCount(&n, v[0], 1<<20)
+				c.Limits.Connections = int(n)
+				return err
+			}},
 		{key: "socket.mode", usage: "permissions of Unix sockets, octal",
 			set: func(c *config, v []string) error { return setMode(&c.Socket.Mode, v[0]) }},
 		{key: "socket.group", usage: "group, by name or number, that Unix sockets are given to",

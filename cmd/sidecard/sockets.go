@@ -6,18 +6,20 @@ import (
 	"net"
 
 	"github.com/sidecard/sidecard/internal/listen"
+	"github.com/sidecard/sidecard/internal/metrics"
 )
 
 // sockets are the open listeners of a daemon.
 type sockets struct {
 	grpc    []net.Listener
-	status  net.Listener // nil: off
-	clients listen.Counter
+	status  net.Listener   // nil: off
+	clients listen.Counter // of grpc
+	readers listen.Counter // of status
 }
 
 // open binds every address of the configuration, or none.
 func open(ctx context.Context, cfg config) (_ *sockets, err error) {
-	s := new(sockets)
+	s := &sockets{clients: listen.Counter{Max: cfg.Limits.Connections}, readers: listen.Counter{Max: cfg.Limits.Connections}}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -35,8 +37,12 @@ func open(ctx context.Context, cfg config) (_ *sockets, err error) {
 	}
 	public := own
 	public.AllowNonLoopback = true // probes and scrapes come from the node and from Prometheus
-	if s.status, err = bind(ctx, cfg.Status, public); err != nil {
+	l, err := bind(ctx, cfg.Status, public)
+	if err != nil {
 		return nil, fmt.Errorf("status: %w", err)
+	}
+	if l != nil {
+		s.status = s.readers.Listener(l)
 	}
 	return s, nil
 }
@@ -55,5 +61,13 @@ func (s *sockets) close() {
 	}
 	if s.status != nil {
 		s.status.Close()
+	}
+}
+
+// connections counts what is open and what was refused.
+func (s *sockets) connections() []metrics.Connections {
+	return []metrics.Connections{
+		{Listener: "grpc", Open: s.clients.Open(), Refused: s.clients.Refused()},
+		{Listener: "status", Open: s.readers.Open(), Refused: s.readers.Refused()},
 	}
 }

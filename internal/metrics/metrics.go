@@ -20,6 +20,8 @@ import (
 type Sources struct {
 	Rules func() []engine.RuleState // the rules in force
 	Calls func() Calls              // what the rate limit service counted
+	// Connections are those of all listeners, each kind once.
+	Connections func() []Connections
 }
 
 // Calls are counts that belong to no rule, since the start of the daemon.
@@ -35,6 +37,7 @@ type Calls struct {
 type Metrics struct {
 	registry    *prometheus.Registry
 	reloads     *prometheus.CounterVec
+	upToDate    prometheus.Gauge
 	lastSuccess prometheus.Gauge
 
 	mu   sync.Mutex           // one change of info at a time, so that one revision is shown
@@ -55,6 +58,10 @@ func New(s Sources) *Metrics {
 			Name: "sidecard_rules_reloads_total",
 			Help: "Attempts to load the rules, by result. After an error the rules before it stay in force.",
 		}, []string{"result"}),
+		upToDate: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "sidecard_rules_last_reload_successful",
+			Help: "1 if the newest rule files are in force, 0 if they are not, as after an error.",
+		}),
 		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "sidecard_rules_last_success_timestamp_seconds",
 			Help: "When rules were last put in force, in Unix time; 0 before the first.",
@@ -67,8 +74,8 @@ func New(s Sources) *Metrics {
 	m.reloads.WithLabelValues(resultOK)
 	m.reloads.WithLabelValues(resultError)
 	m.registry.MustRegister(
-		m.reloads, m.lastSuccess, m.info,
-		ruleCollector{s.Rules}, callCollector{s.Calls},
+		m.reloads, m.upToDate, m.lastSuccess, m.info,
+		ruleCollector{s.Rules}, callCollector{s.Calls}, connectionCollector{s.Connections},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -78,6 +85,7 @@ func New(s Sources) *Metrics {
 // Applied records that the rules of that revision were put in force.
 func (m *Metrics) Applied(revision string, at time.Time) {
 	m.reloads.WithLabelValues(resultOK).Inc()
+	m.upToDate.Set(1)
 	m.lastSuccess.Set(float64(at.UnixNano()) / 1e9)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,7 +94,10 @@ func (m *Metrics) Applied(revision string, at time.Time) {
 }
 
 // Refused records that rules could not be read or were not fit to be put in force.
-func (m *Metrics) Refused() { m.reloads.WithLabelValues(resultError).Inc() }
+func (m *Metrics) Refused() {
+	m.reloads.WithLabelValues(resultError).Inc()
+	m.upToDate.Set(0)
+}
 
 // Handler serves the metrics. A collector that fails leaves the others in the answer.
 func (m *Metrics) Handler() http.Handler {

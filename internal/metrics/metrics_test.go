@@ -38,6 +38,9 @@ func newMetrics(calls Calls, rules ...engine.RuleState) *Metrics {
 	return New(Sources{
 		Rules: func() []engine.RuleState { return rules },
 		Calls: func() Calls { return calls },
+		Connections: func() []Connections {
+			return []Connections{{Listener: "grpc", Open: 2, Refused: 3}, {Listener: "status"}}
+		},
 	})
 }
 
@@ -47,6 +50,7 @@ var ours = []string{
 	"sidecard_rules_last_success_timestamp_seconds", "sidecard_rules_info", "sidecard_keys", "sidecard_key_overflow_total",
 	"sidecard_missing_params_total", "sidecard_lost_races_total", "sidecard_cancelled_calls_total",
 	"sidecard_overrides_ignored_total", "sidecard_invalid_requests_total",
+	"sidecard_rules_last_reload_successful", "sidecard_connections", "sidecard_connections_refused_total",
 }
 
 func TestScrape(t *testing.T) {
@@ -63,6 +67,14 @@ func TestScrape(t *testing.T) {
 # HELP sidecard_cancelled_calls_total Calls given up by the caller, whose charge was given back.
 # TYPE sidecard_cancelled_calls_total counter
 sidecard_cancelled_calls_total 2
+# HELP sidecard_connections Connections that are open, by what is served on them.
+# TYPE sidecard_connections gauge
+sidecard_connections{listener="grpc"} 2
+sidecard_connections{listener="status"} 0
+# HELP sidecard_connections_refused_total Connections closed at once because limits.connections were open.
+# TYPE sidecard_connections_refused_total counter
+sidecard_connections_refused_total{listener="grpc"} 3
+sidecard_connections_refused_total{listener="status"} 0
 # HELP sidecard_decisions_total What rules decided: pass, block, or shadow_block for a rule that only watches.
 # TYPE sidecard_decisions_total counter
 sidecard_decisions_total{outcome="block",resource="orders",rule="orders"} 11
@@ -93,6 +105,9 @@ sidecard_overrides_ignored_total 3
 # HELP sidecard_rules_info 1, labelled with the revision of the rules in force.
 # TYPE sidecard_rules_info gauge
 sidecard_rules_info{revision="abc123"} 1
+# HELP sidecard_rules_last_reload_successful 1 if the newest rule files are in force, 0 if they are not, as after an error.
+# TYPE sidecard_rules_last_reload_successful gauge
+sidecard_rules_last_reload_successful 1
 # HELP sidecard_rules_last_success_timestamp_seconds When rules were last put in force, in Unix time; 0 before the first.
 # TYPE sidecard_rules_last_success_timestamp_seconds gauge
 sidecard_rules_last_success_timestamp_seconds 1.7000000005e+09
@@ -120,6 +135,24 @@ sidecard_rules_reloads_total{result="success"} 0
 	if err := testutil.GatherAndCompare(newMetrics(Calls{}).registry, strings.NewReader(want), "sidecard_rules_reloads_total"); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestTheLastReloadIsShown(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(Calls{})
+	shows := func(want float64) {
+		t.Helper()
+		if got := testutil.ToFloat64(m.upToDate); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	shows(0)
+	m.Applied("a", time.Unix(1, 0))
+	shows(1)
+	m.Refused()
+	shows(0)
+	m.Applied("a", time.Unix(2, 0))
+	shows(1)
 }
 
 func TestNamesKeepToPrometheusHabits(t *testing.T) {

@@ -1,0 +1,34 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Connections is how the connections of one kind of listener stand.
+type Connections struct {
+	Listener string // what it serves: a fixed word, as it becomes a label
+	Open     int
+	Refused  int64 // closed at once, since the start of the daemon, because too many were open
+}
+
+var (
+	connectionsOpen    = describe("connections", "Connections that are open, by what is served on them.", "listener")
+	connectionsRefused = describe("connections_refused_total", "Connections closed at once because limits.connections were open.", "listener")
+)
+
+// connectionCollector turns the counts of listeners into metrics.
+type connectionCollector struct {
+	connections func() []Connections
+}
+
+// Describe implements prometheus.Collector.
+func (connectionCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- connectionsOpen
+	ch <- connectionsRefused
+}
+
+// Collect implements prometheus.Collector.
+func (cc connectionCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range cc.connections() {
+		ch <- prometheus.MustNewConstMetric(connectionsOpen, prometheus.GaugeValue, float64(c.Open), c.Listener)
+		counter(ch, connectionsRefused, float64(c.Refused), c.Listener)
+	}
+}

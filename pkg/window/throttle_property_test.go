@@ -61,7 +61,7 @@ func (p pacing) drawTime(t *rapid.T, now int64) int64 {
 	case "costs":
 		return now + rapid.Int64Range(1, 5*cost).Draw(t, "by")
 	case "far":
-		return now + min(rapid.Int64Range(1, 20).Draw(t, "waits")*(int64(p.maxWait)+cost), most)
+		return now + rapid.Int64Range(1, 20).Draw(t, "waits")*min(int64(p.maxWait)+cost, most/20)
 	case "back":
 		return now - rapid.Int64Range(1, 3*cost).Draw(t, "by")
 	}

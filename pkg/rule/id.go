@@ -37,16 +37,16 @@ func deriveID(r *GatewayFlowRule, seconds int64) string {
 	if r.Domain != "" {
 		b.WriteString(escapeID(r.Domain) + "/")
 	}
-	b.WriteString("gw-flow/" + resourceModes.nameOf(int64(r.Mode)) + "/" + escapeID(r.Resource))
-	b.WriteString("/" + grades.nameOf(gradeQPS) + "/" + controlBehaviors.nameOf(int64(r.Behavior)))
-	b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + r.Window.name())
+	b.WriteString("gw-flow/" + r.Mode.String() + "/" + escapeID(r.Resource))
+	b.WriteString("/" + grades.nameOf(gradeQPS) + "/" + r.Behavior.String())
+	b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + r.Window.String())
 	if p := r.Param; p != nil {
 		b.WriteString("/" + p.Source.String())
 		if p.FieldName != "" {
 			b.WriteString(":" + escapeID(p.name()))
 		}
 		if p.Pattern != "" {
-			b.WriteString("/" + matchStrategies.nameOf(int64(p.Match)) + ":" + escapeID(p.Pattern))
+			b.WriteString("/" + p.Match.String() + ":" + escapeID(p.Pattern))
 		}
 	}
 	id := b.String()
@@ -57,14 +57,6 @@ func deriveID(r *GatewayFlowRule, seconds int64) string {
 	sum := sha256.Sum256([]byte(id))
 	digest := "~" + hex.EncodeToString(sum[:8])
 	return id[:maxDerivedIDBytes-len(digest)] + digest
-}
-
-// name returns the name of the mode inside an id.
-func (m WindowMode) name() string {
-	if m == WindowNone {
-		return "none"
-	}
-	return windowModes.nameOf(int64(m))
 }
 
 // name returns the name by which the parameter is looked up: headers have no case.
@@ -96,7 +88,7 @@ func (r *GatewayFlowRule) StateKey() string {
 	parts := []string{
 		"gw-flow", r.Domain, r.ID,
 		strconv.Itoa(int(r.Mode)), r.Resource,
-		grades.nameOf(gradeQPS), controlBehaviors.nameOf(int64(r.Behavior)),
+		grades.nameOf(gradeQPS), r.Behavior.String(),
 		r.Interval.String(), strconv.Itoa(int(r.Window)), strconv.Itoa(r.SampleCount),
 	}
 	if r.Window == WindowTokenBucket {

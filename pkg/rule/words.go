@@ -1,0 +1,30 @@
+package rule
+
+// The words in which rule files write the values of the model, for ids and for views. A number that
+// has no word gives an empty one.
+
+// String returns the name that resourceMode takes.
+func (m ResourceMode) String() string { return resourceModes.nameOf(int64(m)) }
+
+// String returns the name that matchStrategy takes in a parameter item.
+func (m MatchStrategy) String() string { return matchStrategies.nameOf(int64(m)) }
+
+// String returns the name that matchStrategy takes in a predicate item.
+func (m PathMatch) String() string { return pathMatches.nameOf(int64(m)) }
+
+// String returns the name that controlBehavior takes.
+func (b ControlBehavior) String() string { return controlBehaviors.nameOf(int64(b)) }
+
+// String returns the name that window takes, and none for WindowNone, which no file writes.
+func (m WindowMode) String() string {
+	if m == WindowNone {
+		return "none"
+	}
+	return windowModes.nameOf(int64(m))
+}
+
+// String returns the name that onMissing takes.
+func (m OnMissing) String() string { return missingChoices.nameOf(int64(m)) }
+
+// String returns the name that overflow takes.
+func (o Overflow) String() string { return overflowChoices.nameOf(int64(o)) }

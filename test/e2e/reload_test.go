@@ -10,9 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/sidecard/sidecard/internal/testkit/configmap"
 	"github.com/sidecard/sidecard/internal/testkit/envoytest"
 )
 
@@ -65,58 +63,6 @@ func inForce(t *testing.T, s *envoytest.Stack, c *http.Client, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func TestTenSwapsUnderLoad(t *testing.T) {
-	t.Parallel()
-	const swaps = 10
-	dir := t.TempDir()
-	swap := func(n int) {
-		t.Helper()
-		if err := configmap.Write(dir, map[string][]byte{"gw-flow-rules.json": []byte(version(n))}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	swap(0)
-	s := ready(t, dir)
-	c := client(t, "")
-	inForce(t, s, c, 0)
-
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	load := func(path string) <-chan []envoytest.Reply {
-		done := make(chan []envoytest.Reply, 1)
-		go func() {
-			l := envoytest.Load{Every: time.Second / 150, Total: 1 << 16, Request: func(int) *http.Request {
-				return request(t, http.MethodGet, s.URL+path)
-			}}
-			done <- l.Run(ctx, c)
-		}()
-		return done
-	}
-	closed, open := load("/closed"), load("/orders")
-	seen := map[string]bool{revision(t, s): true}
-	for n := 1; n <= swaps; n++ {
-		swap(n)
-		inForce(t, s, c, n)
-		seen[revision(t, s)] = true
-	}
-	limits := wantNoErrors(t, s)
-	stop()
-	refused, passed := finished(<-closed), finished(<-open)
-	if got := envoytest.Count(refused); got.Limited != got.Sent || got.LimitedBy["closed"] != got.Sent || got.Sent == 0 {
-		t.Errorf("a moment without rules: %+v on a route whose limit is 0", got)
-	}
-	if got := envoytest.Count(passed); got.Passed != got.Sent || got.Sent == 0 {
-		t.Errorf("a call failed: %+v on a route far below its limit", got)
-	}
-	if len(seen) != swaps+1 {
-		t.Errorf("%d revisions were in force, want %d", len(seen), swaps+1)
-	}
-	if good, bad, err := reloads(soon(t), s); err != nil || good != swaps+1 || bad != 0 {
-		t.Errorf("loaded %d times, refused %d times (%v), want %d and 0", good, bad, err, swaps+1)
-	}
-	t.Logf("%d swaps under %d requests: Envoy counts %+v", swaps, len(refused)+len(passed), limits)
 }
 
 // finished leaves out the requests that were cut off by the end of the load.

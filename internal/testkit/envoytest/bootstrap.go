@@ -12,7 +12,7 @@ import (
 
 // Addresses are what a bootstrap gets in place of the addresses that it ships with.
 type Addresses struct {
-	Socket   string // path of the daemon's Unix socket
+	Socket   string // the daemon's Unix socket: a path or @name
 	Upstream int    // port of the application on 127.0.0.1
 }
 

@@ -25,6 +25,18 @@ type Process struct {
 // StartProcess runs a program; its output, both streams, is appended to the file log. The child
 // is killed when this process dies.
 func StartProcess(log, program string, args ...string) (*Process, error) {
+	return start(processAttributes(), log, program, args)
+}
+
+// StartProcessAs is StartProcess for a child of another user, who belongs to the given groups, at least
+// one, and to no others. It needs root.
+func StartProcessAs(uid uint32, groups []uint32, log, program string, args ...string) (*Process, error) {
+	attributes := processAttributes()
+	attributes.Credential = &syscall.Credential{Uid: uid, Gid: groups[0], Groups: groups}
+	return start(attributes, log, program, args)
+}
+
+func start(attributes *syscall.SysProcAttr, log, program string, args []string) (*Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
@@ -32,7 +44,7 @@ func StartProcess(log, program string, args ...string) (*Process, error) {
 	defer out.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = processAttributes()
+	cmd.SysProcAttr = attributes
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}

@@ -16,13 +16,14 @@ import (
 // grace is how long a child may take to end after SIGTERM.
 const grace = 20 * time.Second
 
-// Options say what a Stack is made of. All but Args are required.
+// Options say what a Stack is made of. All but Socket and Args are required.
 type Options struct {
 	Envoy     string // the Envoy binary
 	Sidecard  string // the daemon's binary
 	Bootstrap string // Envoy bootstrap as shipped
 	Rules     string // rule file or directory, given to the daemon
 	Dir       string // existing directory for socket, logs and Envoy's configuration; a short path, since that of a socket is limited to 107 bytes
+	Socket    string // of the daemon: a path, or @name for an abstract one; empty: a file in Dir
 	Args      []string
 }
 
@@ -33,7 +34,7 @@ type Stack struct {
 	Address  string // the same, as host:port
 	AdminURL string // Envoy's admin page
 	Status   string // URL of the daemon's status port
-	Socket   string // path of the daemon's socket
+	Socket   string // of the daemon: a path or @name
 	Upstream *Upstream
 	Sidecard *Process // the daemon last started
 	Envoy    *Process
@@ -46,7 +47,10 @@ type Stack struct {
 // wait for the daemon to have rules: see WaitReady. On an error nothing is left running, and the
 // error carries the ends of the logs.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
-	s := &Stack{options: o, Socket: filepath.Join(o.Dir, "sidecard.sock")}
+	s := &Stack{options: o, Socket: o.Socket}
+	if s.Socket == "" {
+		s.Socket = filepath.Join(o.Dir, "sidecard.sock")
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, errors.New(s.Tails(15)), s.Stop())

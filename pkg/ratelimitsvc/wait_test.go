@@ -171,14 +171,16 @@ func TestWaitKeepsNothing(t *testing.T) {
 		want        string
 		left        string // of the window afterwards
 	}{
-		"answered":         {want: "0s-500ms OK: OK 0/2 1m0s, OK 8/2 1s, OK", left: "OVER_LIMIT: OVER_LIMIT 0/2 1m0s"},
-		"given up":         {gone: 100 * time.Millisecond, want: "0s-100ms Canceled", left: "OK: OK 1/2 1m0s"},
-		"refused at drain": {drain: 200 * time.Millisecond, want: "0s-200ms OVER_LIMIT: OK 0/2 1m0s, OVER_LIMIT 0/2 1s, OK", left: "OK: OK 1/2 1m0s"},
+		"answered":         {want: "0s-500ms OK: OK 0/2 59s, OK 8/2 1s, OK", left: "OVER_LIMIT: OVER_LIMIT 0/2 59s"},
+		"given up":         {gone: 100 * time.Millisecond, want: "0s-100ms Canceled", left: "OK: OK 1/2 59s"},
+		"refused at drain": {drain: 200 * time.Millisecond, want: "0s-200ms OVER_LIMIT: OK 0/2 59s, OVER_LIMIT 0/2 1s, OK", left: "OK: OK 1/2 59s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				v := newVisits(t, Config{})
+				time.Sleep(950 * time.Millisecond) // 59.05 s before the window forgets
+				v.began = time.Now()
 				v.start(t.Context(), describe(withHits(pairs("route", "window"), 1, false)))
 				v.start(t.Context(), describe(pairs("route", "queue")))
 				ctx, cancel := context.WithCancel(t.Context())
@@ -237,6 +239,55 @@ func TestWaitUnusedPlaces(t *testing.T) {
 		}
 		if last.String() != "0s-1s OK: OK 7/2 1s" {
 			t.Errorf("the one behind: got %q", last)
+		}
+	})
+}
+
+// Those who find that as many wait as may are refused before they take a place in the queue.
+func TestWaitFull(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := newVisits(t, Config{MaxWaiting: 1})
+		for range 3 {
+			v.start(t.Context(), describe(pairs("route", "queue")))
+		}
+		v.done()
+		r := v.w.engine.Rules()[0].Rule
+		if r.Passed.Load() != 2 || r.Waited.Load() != 1 || r.Blocked.Load() != 1 || v.w.counters.WaitingRefused.Load() != 1 {
+			t.Errorf("got %d passed, %d of them late, %d blocked, %d refused", r.Passed.Load(), r.Waited.Load(), r.Blocked.Load(), v.w.counters.WaitingRefused.Load())
+		}
+	})
+}
+
+// meanwhile is a context of whose deadline nobody can ask without something happening.
+type meanwhile struct {
+	context.Context
+	happens func()
+}
+
+func (c meanwhile) Deadline() (time.Time, bool) {
+	c.happens()
+	return c.Context.Deadline()
+}
+
+// Those who had room to wait when they began and have none when they are to wait give their place
+// back, and are refused.
+func TestWaitFullMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		v := newVisits(t, Config{MaxWaiting: 1})
+		queue := describe(pairs("route", "queue"))
+		v.start(t.Context(), queue)
+		waiting := &v.w.counters.Waiting
+		late := v.start(meanwhile{t.Context(), func() { waiting.Add(1) }}, queue)
+		waiting.Add(-1)
+		next := v.start(t.Context(), queue)
+		v.done()
+		if late.String() != "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 1s" || next.String() != "0s-500ms OK: OK 8/2 1s" {
+			t.Errorf("got %q, then %q", late, next)
+		}
+		if n := v.w.counters.WaitingRefused.Load(); n != 1 || v.waiting() != 0 {
+			t.Errorf("%d are counted as refused, %d wait at the end", n, v.waiting())
 		}
 	})
 }

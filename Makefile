@@ -80,6 +80,10 @@ bench: build ## Run the benchmarks, then the daemon beside a bare gRPC server
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	cd bench && $(GO) run ./cmd/compare -sidecard $(SIDECARD)
 
+.PHONY: semantics
+semantics: ## Measure what every kind of window admits, rewrite docs/semantics.md and its plots
+	$(GO) run ./test/semantics
+
 .PHONY: demo
 demo: build envoy ## Send three times the limits through a real Envoy, swap a rule, show what came of it
 	@$(GO) run ./test/demo

@@ -18,15 +18,14 @@ import (
 // http1Row is an input given as the bytes of an HTTP/1.1 request.
 type http1Row struct{ what, sent, want string }
 
-func hostileHTTP1(t *testing.T, s *envoytest.Stack, rows []http1Row) {
-	t.Helper()
+func http1Table(t *testing.T, s *envoytest.Stack, rows []http1Row) []hostileRow {
 	table := make([]hostileRow, len(rows))
 	for i, r := range rows {
 		table[i] = hostileRow{what: r.what, sent: abridged(r.sent), want: r.want, send: func() (hostileAnswer, error) {
 			return sendBytes(t, s.Address, r.sent)
 		}}
 	}
-	hostileRun(t, s, table)
+	return table
 }
 
 // sendBytes sends bytes on a connection of their own and reads the answer.
@@ -87,5 +86,6 @@ func lines(headers []string) string {
 func TestHostileHTTP1(t *testing.T) {
 	t.Parallel()
 	s := ready(t, hostileRules(t))
-	hostileHTTP1(t, s, slices.Concat(http1Headers(), http1Cookies(), http1Queries(), http1Paths(), http1Hosts(), http1Clients(), http1Targets(), http1Missing()))
+	hostileRun(t, s, http1Table(t, s, slices.Concat(http1Headers(), http1Cookies(), http1Queries(), http1Paths(),
+		http1Hosts(), http1Clients(), http1Targets(), http1Missing())))
 }

@@ -26,15 +26,14 @@ type http2Row struct {
 	want   string
 }
 
-func hostileHTTP2(t *testing.T, s *envoytest.Stack, rows []http2Row) {
-	t.Helper()
+func http2Table(t *testing.T, s *envoytest.Stack, rows []http2Row) []hostileRow {
 	table := make([]hostileRow, len(rows))
 	for i, r := range rows {
 		table[i] = hostileRow{what: r.what, sent: abridgedFields(r.fields), want: r.want, send: func() (hostileAnswer, error) {
 			return sendFields(t, s.Address, r.fields)
 		}}
 	}
-	hostileRun(t, s, table)
+	return table
 }
 
 func abridgedFields(fields []hpack.HeaderField) string {
@@ -159,5 +158,5 @@ func with(request []hpack.HeaderField, name, value string) []hpack.HeaderField {
 func TestHostileHTTP2(t *testing.T) {
 	t.Parallel()
 	s := ready(t, hostileRules(t))
-	hostileHTTP2(t, s, slices.Concat(http2Headers(), http2Cookies(), http2Paths(), http2Hosts(), http2Targets()))
+	hostileRun(t, s, http2Table(t, s, slices.Concat(http2Headers(), http2Cookies(), http2Paths(), http2Hosts(), http2Targets())))
 }

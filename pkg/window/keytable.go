@@ -1,17 +1,6 @@
 package window
 
-import (
-	"hash/maphash"
-	"sync/atomic"
-)
-
-// Key is the hash of a value, by which a KeyTable knows it; the value itself is not kept. Keys come
-// from Hash and MissingKey. The zero Key acts as MissingKey.
-type Key uint64
-
-// missingKey is the key that Hash never returns. Its bits are spread, so that it has two groups in
-// a shard like any other.
-const missingKey Key = 0x9e3779b97f4a7c15
+import "time"
 
 // KeyTable keeps one sliding window for each of many keys, in bounded memory and without ever
 // forgetting a charge that still counts. Its slots are those of a LeapArray: they start at
@@ -25,65 +14,36 @@ const missingKey Key = 0x9e3779b97f4a7c15
 //
 // A key takes an entry with its first charge. The entry is given to another key only when all its
 // slots have left, so that forgetting it changes no verdict. A key that finds no room is not
-// tracked: Result.Untracked is set, and the answer is the table's Overflow.
+// tracked: Result.Untracked is set, and the answer is that of the table's Overflow. With
+// OverflowSketch the bound holds for such keys too, and a key that finds room later starts from
+// what it was charged before.
 //
 // now is in nanoseconds since the Unix epoch and not negative, n counts hits, a limit may differ
-// from call to call. No method allocates, except where TryAcquire or Maintain resizes a shard. In
-// LayoutWord, calls on keys that have an entry take no lock. A KeyTable is safe for concurrent
-// use; make it with NewKeyTable, the zero value is not usable.
+// from call to call. No method allocates, except where TryAcquire or Maintain resizes a shard, and
+// where the first key of many finds no room. In LayoutWord, calls on keys that have an entry take no
+// lock. A KeyTable is safe for concurrent use; make it with NewKeyTable, the zero value is not
+// usable.
 type KeyTable struct {
-	// Never written after NewKeyTable.
-	seed     maphash.Seed
-	width    int64 // nanoseconds of a slot
-	form     form  // what a state means
-	overflow Overflow
-	shift    uint8 // of a key, to the number of its shard
-	start    int   // groups of a new shard
-	most     int   // groups of a shard at full size
-	shards   []shard
-	budget   *KeyBudget // shared with other tables; may be nil
-	_        [cacheLine]byte
-
-	// latest is the table's clock. It is written before whatever depends on it: before a state gets
-	// its number as tag, and before an entry that has expired by it is dropped. Whoever loads latest
-	// after a state therefore sees a number no smaller than the state's tag.
-	latest atomic.Uint64
-	_      [cacheLine - 8]byte
-
-	keys      KeyBudget // the table's own bound
-	overflows atomic.Int64
+	table
+	over slotSketch
 }
 
 // KeyPermit is what a TryAcquire charged: the proof that a Refund needs. The zero value is of a
-// refusal or of an untracked key, and refunds nothing. A permit is refunded at most once.
+// refusal or of a key that was not counted, and refunds nothing. A permit is refunded at most once.
 type KeyPermit struct {
-	key Key
-	seq uint64 // slot that was charged
-	n   int64
+	key      Key
+	seq      uint64 // slot that was charged
+	n        int64
+	sketched bool // in the sketch
 }
-
-// Hash returns the key of a value: all of it, whatever its length and bytes. Without the table's
-// seed nobody can choose values whose keys collide.
-func (t *KeyTable) Hash(value string) Key { return keyOf(maphash.String(t.seed, value)) }
-
-// keyOf keeps hashes off the two keys that mean something else.
-func keyOf(hash uint64) Key {
-	if k := Key(hash); k != 0 && k != missingKey {
-		return k
-	}
-	return Key(hash ^ 1<<32)
-}
-
-// MissingKey returns the key of requests that have no value: no string hashes to it.
-func (t *KeyTable) MissingKey() Key { return missingKey }
 
 // Peek answers what TryAcquire would answer, and writes nothing. A key without an entry is answered
-// as an empty window if it would find room, else as untracked. Between the two answers other
-// callers may take the room; and where the table is so small that a resized shard may still lack
-// room for the key, TryAcquire may find none where Peek saw some.
+// as untracked unless it would find room. Between the two answers other callers may take the room;
+// and where the table is so small that a resized shard may still lack room for the key, TryAcquire
+// may find none where Peek saw some.
 func (t *KeyTable) Peek(now int64, k Key, n, limit int64) Result {
 	sh, k := t.locate(k)
-	if t.form.layout == LayoutWide {
+	if !t.form.packed {
 		return t.peekWide(sh, t.own(now), k, n, limit)
 	}
 	return t.peekWord(sh, t.own(now), k, n, min(limit, maxWordLimit))
@@ -94,89 +54,152 @@ func (t *KeyTable) Peek(now int64, k Key, n, limit int64) Result {
 // above MaxLimit acts as MaxLimit (2^24-1 in LayoutWord), one below 0 as 0.
 func (t *KeyTable) TryAcquire(now int64, k Key, n, limit int64) (KeyPermit, Result) {
 	sh, k := t.locate(k)
-	if t.form.layout == LayoutWide {
+	if !t.form.packed {
 		return t.acquireWide(sh, t.own(now), k, n, limit)
 	}
 	return t.acquireWord(sh, t.own(now), k, n, min(limit, maxWordLimit))
 }
 
 // Refund gives back what TryAcquire charged, if its slot still counts; less, if a Release has
-// taken from it.
+// taken from it. What was charged in the sketch is given back there: if the key has got an entry
+// since, it stays charged in that until the slot leaves.
 func (t *KeyTable) Refund(now int64, p KeyPermit) {
 	if p.n == 0 {
 		return
 	}
 	sh, _ := t.locate(p.key)
-	if t.form.layout == LayoutWide {
+	switch {
+	case p.sketched:
+		t.over.refund(p.key, t.seq(t.own(now)), p.seq, p.n)
+	case t.form.packed:
+		t.refundWord(sh, t.own(now), p)
+	default:
 		t.refundWide(sh, t.own(now), p)
-		return
 	}
-	t.refundWord(sh, t.own(now), p)
 }
 
 // Release takes n hits out of k's window, whoever charged them, from the newest slot backwards, and
-// no more than is there. For a key without an entry it does nothing.
+// no more than is there. For a key without an entry it does nothing: in a sketch nobody can tell
+// how much of a count is the key's own.
 func (t *KeyTable) Release(now int64, k Key, n int64) {
 	if n < 1 {
 		return
 	}
 	sh, k := t.locate(k)
-	if t.form.layout == LayoutWide {
+	if !t.form.packed {
 		t.releaseWide(sh, t.own(now), k, n)
 		return
 	}
 	t.releaseWord(sh, t.own(now), k, n)
 }
 
-// locate returns the shard that k may be in. Key 0 marks the slots without an entry.
-func (t *KeyTable) locate(k Key) (*shard, Key) {
-	if k == 0 {
-		k = missingKey
+// Until returns how long it takes until TryAcquire would charge n hits to k if nobody else came: 0
+// if it would now. It returns false if that never happens, and if it cannot be known because the
+// table has no room for k and refuses such keys.
+func (t *KeyTable) Until(now int64, k Key, n, limit int64) (time.Duration, bool) {
+	limit = enforced(limit)
+	if t.form.packed {
+		limit = min(limit, maxWordLimit)
 	}
-	return &t.shards[k>>t.shift], k
+	if n < 1 || n > limit {
+		return 0, false
+	}
+	sh, k := t.locate(k)
+	var h history
+	if !t.look(sh, t.own(now), k, &h) && t.overflow == OverflowBlock {
+		return 0, t.hasRoom(sh, t.own(now), k)
+	}
+	return h.until(now, n, limit, t.width), true
 }
 
-// own is the number of the slot that now lies in.
-func (t *KeyTable) own(now int64) uint64 { return uint64(max(now, 0) / t.width) }
-
-// seq returns the slot that a call of the slot own is served in. It is asked after the state that
-// it is compared with has been loaded, so that it is no smaller than that state's tag: ages are
-// never negative, whatever callers do meanwhile.
-func (t *KeyTable) seq(own uint64) uint64 {
-	step(&t.latest)
-	return max(own, t.latest.Load())
+// Reset returns how long it takes until the oldest slot of k that holds a charge leaves; 0 if none
+// does.
+func (t *KeyTable) Reset(now int64, k Key) time.Duration {
+	sh, k := t.locate(k)
+	var h history
+	t.look(sh, t.own(now), k, &h)
+	return h.reset(now, t.width)
 }
 
-// advance moves the table's clock to seq, unless it is there.
-func (t *KeyTable) advance(seq uint64) {
-	for {
-		step(&t.latest)
-		latest := t.latest.Load()
-		if seq <= latest {
-			return
+// look fills h with k's window as a call in the slot own finds it. It returns false if k has no
+// entry: what the window then holds is what the sketch knows.
+func (t *KeyTable) look(sh *shard, own uint64, k Key, h *history) bool {
+	if !t.form.packed {
+		if t.lookWide(sh, own, k, h) {
+			return true
 		}
-		step(&t.latest)
-		if t.latest.CompareAndSwap(latest, seq) {
-			return
-		}
+	} else if t.lookWord(sh, own, k, h) {
+		return true
 	}
+	t.estimate(own, k, h)
+	return false
+}
+
+// estimate fills h with what is known of k, which has no entry.
+func (t *KeyTable) estimate(own uint64, k Key, h *history) {
+	if t.overflow != OverflowSketch {
+		*h = history{seq: t.seq(own), live: t.form.live}
+		return
+	}
+	t.over.look(k, t.seq(own), h)
 }
 
 // peekAbsent answers for a key that has no entry.
 func (t *KeyTable) peekAbsent(sh *shard, own uint64, k Key, n, limit int64) Result {
 	r := answer(0, n, limit)
-	if r.OK && !t.hasRoom(sh, own, k) {
-		return t.untracked(limit)
+	if !r.OK {
+		return r
+	}
+	var h history
+	t.estimate(own, k, &h)
+	r = h.answer(n, limit)
+	if !t.hasRoom(sh, own, k) {
+		return t.untracked(r, limit)
 	}
 	return r
 }
 
-// untracked is the verdict on a key that found no room, and the place where what such keys did is
-// remembered and asked, if the policy wants more than one answer for all of them. Everything that
-// passes for a key without an entry comes through here, Peek included.
-func (t *KeyTable) untracked(limit int64) Result {
-	if t.overflow == OverflowAllow {
-		return Result{OK: true, Remaining: max(limit, 0), Untracked: true}
+// claimFor makes an entry for k, which has none, if then n hits fit, and fills h with what they are
+// to be added to. The lock of the shard is held. ok is false if they do not or there is no room:
+// then p and r are the whole answer.
+func (t *KeyTable) claimFor(sh *shard, own uint64, k Key, n, limit int64, h *history) (s *store, slot int, p KeyPermit, r Result, ok bool) {
+	t.estimate(own, k, h)
+	r = h.answer(n, limit)
+	if !r.OK {
+		// Without room for the key it is the sketch that refuses.
+		if h.total != 0 && !t.hasRoom(sh, own, k) {
+			t.overflows.Add(1)
+			r.Untracked = true
+		}
+		return nil, 0, KeyPermit{}, r, false
 	}
-	return Result{Untracked: true}
+	s, slot, seq, ok := t.claim(sh, own, k)
+	if ok {
+		r.Remaining -= n
+		return s, slot, KeyPermit{key: k, seq: seq, n: n}, r, true
+	}
+	t.overflows.Add(1)
+	if t.overflow != OverflowSketch {
+		return nil, 0, KeyPermit{}, t.untracked(r, limit), false
+	}
+	seq = t.seq(own)
+	t.advance(seq)
+	charged, r := t.over.charge(k, seq, n, limit)
+	r.Untracked = true
+	if !r.OK {
+		return nil, 0, KeyPermit{}, r, false
+	}
+	return nil, 0, KeyPermit{key: k, seq: charged, n: n, sketched: true}, r, false
+}
+
+// untracked is the verdict on a key that finds no room, if the sketch says r.
+func (t *KeyTable) untracked(r Result, limit int64) Result {
+	switch t.overflow {
+	case OverflowAllow:
+		r = Result{OK: true, Remaining: max(limit, 0)}
+	case OverflowBlock:
+		r = Result{}
+	}
+	r.Untracked = true
+	return r
 }

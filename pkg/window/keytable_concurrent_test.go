@@ -15,7 +15,7 @@ func TestKeyTableConcurrentExact(t *testing.T) {
 	const limit = 100
 	for name, c := range layouts() {
 		for round := range 50 {
-			k := shapedKeyTable(t, epoch, c, keyShape{1, 1, 64})
+			k := shapedKeyTable(t, epoch, c, tableSize{1, 1, 64})
 			now := epoch + int64(3*time.Second)
 			var admitted atomic.Int64
 			var start, done sync.WaitGroup
@@ -67,7 +67,7 @@ func TestKeyTableConcurrentBound(t *testing.T) {
 			t.Parallel()
 			c.Interval = time.Duration(c.SampleCount) * width
 			c.Budget = &KeyBudget{Max: 1 << 20}
-			k := shapedKeyTable(t, epoch, c, keyShape{1, 2, 12})
+			k := shapedKeyTable(t, epoch, c, tableSize{1, 2, 12})
 			live := uint64(k.form.live)
 			type charge struct {
 				key int

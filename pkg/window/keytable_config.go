@@ -3,7 +3,6 @@ package window
 import (
 	"errors"
 	"hash/maphash"
-	"math/bits"
 	"time"
 	"unsafe"
 )
@@ -19,24 +18,6 @@ const (
 	// LayoutWide serves every window: 16 bytes and 4 for each live slot, changed under a lock.
 	LayoutWide
 )
-
-// Overflow is the answer of a KeyTable for keys that find no room.
-type Overflow uint8
-
-// The answers.
-const (
-	OverflowBlock Overflow = iota // refuse
-	OverflowAllow                 // admit, without counting
-)
-
-// DefaultMaxKeys is the MaxKeys of a configuration that names none.
-const DefaultMaxKeys = 1 << 20
-
-// MaxMaxKeys is the largest MaxKeys.
-const MaxMaxKeys = 1 << 27
-
-// ErrMaxKeys is returned for a table of too many keys.
-var ErrMaxKeys = errors.New("maxKeys must be 1 to 134217728")
 
 // ErrLayout is returned for a table whose windows have too many slots for its layout.
 var ErrLayout = errors.New("the word layout holds windows of at most two slots")
@@ -62,79 +43,52 @@ func LayoutFor(sampleCount int, mode Mode, limit int64) Layout {
 }
 
 // MaxBytes returns the memory that a table of this configuration, which NewKeyTable accepts, takes
-// at its full size.
-func (c KeyTableConfig) MaxBytes() int64 {
-	shards, _, most := c.sizes()
-	f := form{layout: c.Layout, live: liveSlots(c.SampleCount, c.Mode)}
-	return tableBytes(shards) + int64(shards*most)*f.groupBytes()
-}
-
-const (
-	startSlots = 1024 // slots of a new table, over all shards
-	maxShards  = 64
-	// shardSlots is the least number of slots of a shard, at full size, that makes it worth having
-	// more than one: with fewer, some shards would fill long before the table has MaxKeys.
-	shardSlots = 4096
-)
+// at its full size, with its sketch: 2 bytes a slot of the table for that, and 2 more for each slot
+// of a window that counts.
+func (c KeyTableConfig) MaxBytes() int64 { return c.table().maxBytes() }
 
 // NewKeyTable returns an empty table. The error is ErrShape, as of NewLeapArray, ErrMaxKeys or
 // ErrLayout.
 func NewKeyTable(now int64, c KeyTableConfig) (*KeyTable, error) {
-	if k := c.maxKeys(); k < 1 || k > MaxMaxKeys {
-		return nil, ErrMaxKeys
+	size, err := c.table().size()
+	if err != nil {
+		return nil, err
 	}
-	shards, start, most := c.sizes()
-	return newKeyTable(now, c, shards, start, most)
+	return newKeyTable(now, c, size)
 }
 
-// sizes returns the number of shards, and of the groups of one at first and at most. A table with
-// MaxKeys keys has three of four slots taken; above that, the chance that both groups of a key are
-// full rises quickly (0.02 % at 80 %, 0.7 % at 90 %).
-func (c KeyTableConfig) sizes() (shards, start, most int) {
-	slots := (c.maxKeys()*4 + 2) / 3
-	shards = min(maxShards, 1<<(bits.Len(uint(slots/shardSlots|1))-1))
-	most = (slots + shards*groupSlots - 1) / (shards * groupSlots)
-	return shards, min(most, startSlots/groupSlots/shards), most
-}
-
-func (c KeyTableConfig) maxKeys() int {
-	if c.MaxKeys == 0 {
-		return DefaultMaxKeys
-	}
-	return c.MaxKeys
-}
-
-// newKeyTable makes a table of the given sizes; MaxKeys is valid.
-func newKeyTable(now int64, c KeyTableConfig, shards, start, most int) (*KeyTable, error) {
-	if c.SampleCount < 1 || c.SampleCount > MaxSampleCount || c.Interval <= 0 || c.Interval > maxInterval ||
-		c.Interval%(time.Duration(c.SampleCount)*time.Millisecond) != 0 {
+// newKeyTable makes a table of the given size.
+func newKeyTable(now int64, c KeyTableConfig, size tableSize) (*KeyTable, error) {
+	if !validShape(c.SampleCount, c.Interval) {
 		return nil, ErrShape
 	}
-	f := form{layout: c.Layout, live: liveSlots(c.SampleCount, c.Mode)}
-	if f.layout == LayoutWord && f.live > 2 {
+	live := liveSlots(c.SampleCount, c.Mode)
+	if c.Layout == LayoutWord && live > 2 {
 		return nil, ErrLayout
 	}
-	if c.Seed == (maphash.Seed{}) {
-		c.Seed = maphash.MakeSeed()
-	}
-	t := &KeyTable{
-		seed:     c.Seed,
-		width:    int64(c.Interval) / int64(c.SampleCount),
-		form:     f,
-		overflow: c.Overflow,
-		shift:    uint8(64 - bits.Len(uint(shards-1))),
-		start:    start,
-		most:     most,
-		shards:   make([]shard, shards),
-		budget:   c.Budget,
-	}
-	t.latest.Store(t.own(now))
-	t.keys.Max = int64(c.maxKeys())
-	for i := range t.shards {
-		t.shards[i].budget = c.Budget
-		t.shards[i].store.Store(newStore(start, f))
-	}
+	t := &KeyTable{over: slotSketch{width: 1, live: live}}
+	t.init(now, c.table(), size, &t.over.sketch)
 	return t, nil
+}
+
+// table is the configuration of what keyed tables have in common. A tick is a slot.
+func (c KeyTableConfig) table() tableConfig {
+	live := liveSlots(c.SampleCount, c.Mode)
+	f := form{packed: c.Layout == LayoutWord, live: live}
+	if !f.packed {
+		f.side = live
+	}
+	return tableConfig{
+		form: f, width: int64(c.Interval) / int64(max(c.SampleCount, 1)), maxKeys: c.MaxKeys,
+		overflow: c.Overflow, budget: c.Budget, seed: c.Seed,
+		cell: slotCell(live), bytes: unsafe.Sizeof(KeyTable{}),
+	}
+}
+
+// validShape says whether a window can have that many slots in that interval.
+func validShape(sampleCount int, interval time.Duration) bool {
+	return sampleCount >= 1 && sampleCount <= MaxSampleCount && interval > 0 && interval <= maxInterval &&
+		interval%(time.Duration(sampleCount)*time.Millisecond) == 0
 }
 
 func liveSlots(sampleCount int, mode Mode) int {
@@ -142,9 +96,4 @@ func liveSlots(sampleCount int, mode Mode) int {
 		return sampleCount + 1
 	}
 	return sampleCount
-}
-
-// tableBytes is the memory of a table without its groups.
-func tableBytes(shards int) int64 {
-	return int64(unsafe.Sizeof(KeyTable{})) + int64(shards)*int64(unsafe.Sizeof(shard{})+unsafe.Sizeof(store{}))
 }

@@ -165,7 +165,7 @@ func (s keyScene) explore(bound int) (int, error) {
 	return switches(bound, func() ([]func(), func() error, func() error) {
 		p := &keyPlay{keyScene: s, admitted: map[int]map[uint64]int64{}, released: map[int]bool{}}
 		c := KeyTableConfig{SampleCount: 2, Interval: 2 * sceneKeyWidth, Layout: s.layout}
-		t, err := newKeyTable(sceneKeyStart, c, 1, 1, 2)
+		t, err := newKeyTable(sceneKeyStart, c, tableSize{1, 1, 2})
 		if err != nil {
 			panic(err)
 		}

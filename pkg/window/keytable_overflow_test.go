@@ -55,7 +55,7 @@ func TestKeyTableOverflow(t *testing.T) {
 func TestKeyTableBudget(t *testing.T) {
 	t.Parallel()
 	for name, c := range layouts() {
-		c.MaxKeys = 4
+		c.MaxKeys, c.Overflow = 4, OverflowBlock
 		c.Budget = &KeyBudget{Max: 6}
 		a, b := smallKeyTable(t, epoch, c), smallKeyTable(t, epoch, c)
 		fill := func(k *KeyTable, now int64, from int) (n int) {

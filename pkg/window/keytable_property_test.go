@@ -20,7 +20,7 @@ type keyPermit struct {
 }
 
 // drawKeyTable draws a table of one or two shards that has 8 or 16 slots at first.
-func drawKeyTable(t *rapid.T) (shape, KeyTableConfig, keyShape) {
+func drawKeyTable(t *rapid.T) (shape, KeyTableConfig, tableSize) {
 	s := shape{
 		sampleCount: rapid.SampledFrom([]int{1, 2, 3, 10}).Draw(t, "sampleCount"),
 		width:       rapid.SampledFrom([]time.Duration{16 * time.Millisecond, 500 * time.Millisecond, time.Hour}).Draw(t, "width"),
@@ -40,7 +40,7 @@ func drawKeyTable(t *rapid.T) (shape, KeyTableConfig, keyShape) {
 	if rapid.Bool().Draw(t, "budget") {
 		c.Budget = &KeyBudget{Max: 10}
 	}
-	return s, c, rapid.SampledFrom([]keyShape{{1, 2, 2}, {1, 1, 1}, {1, 1, 7}, {1, 2, 8}, {2, 1, 3}}).Draw(t, "size")
+	return s, c, rapid.SampledFrom([]tableSize{{1, 2, 2}, {1, 1, 1}, {1, 1, 7}, {1, 2, 8}, {2, 1, 3}}).Draw(t, "size")
 }
 
 // TestKeyTableTwin compares every answer of a small table with those of a map without bounds.

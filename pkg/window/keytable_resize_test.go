@@ -9,7 +9,7 @@ func TestKeyTableResize(t *testing.T) {
 	for name, c := range layouts() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.MaxKeys = 3 * 4096
+			c.MaxKeys, c.Overflow = 3*4096, OverflowBlock
 			k, err := NewKeyTable(epoch, c)
 			if err != nil {
 				t.Fatal(err)
@@ -67,7 +67,7 @@ func TestKeyTableResize(t *testing.T) {
 func TestKeyTableResizeGivesUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range layouts() {
-		k := shapedKeyTable(t, epoch, c, keyShape{1, 2, 4})
+		k := shapedKeyTable(t, epoch, c, tableSize{1, 2, 4})
 		sh := &k.shards[0]
 		for i := range 16 {
 			if _, r := k.TryAcquire(epoch, testKey(i), int64(1+i%3), 5); !r.OK || r.Untracked {
@@ -89,7 +89,7 @@ func TestKeyTableResizeGivesUp(t *testing.T) {
 // TestStoreMakeRoom fills both groups of a key: an entry is moved that has room in its other one.
 func TestStoreMakeRoom(t *testing.T) {
 	t.Parallel()
-	f := form{layout: LayoutWide, live: 3}
+	f := form{side: 3}
 	s := newStore(3, f)
 	k := testKey(0)
 	a, b := s.choices(k)
@@ -108,7 +108,7 @@ func TestStoreMakeRoom(t *testing.T) {
 		key, state := s.slot(slot)
 		key.Store(uint64(other))
 		state.Store(uint64(i))
-		s.countsOf(slot)[2] = uint32(i)
+		s.sideOf(slot)[2] = uint32(i)
 		held[other] = uint32(i)
 	}
 	slot := s.makeRoom(k)
@@ -123,8 +123,8 @@ func TestStoreMakeRoom(t *testing.T) {
 		if at < 0 {
 			t.Fatalf("key %#x is lost", key)
 		}
-		if _, state := s.slot(at); state.Load() != uint64(i) || s.countsOf(at)[2] != i {
-			t.Errorf("key %#x has state %d and counts %v, want %d", key, state.Load(), s.countsOf(at), i)
+		if _, state := s.slot(at); state.Load() != uint64(i) || s.sideOf(at)[2] != i {
+			t.Errorf("key %#x has state %d and counts %v, want %d", key, state.Load(), s.sideOf(at), i)
 		}
 	}
 }

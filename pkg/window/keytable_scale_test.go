@@ -40,7 +40,7 @@ func TestKeyTableManyValues(t *testing.T) {
 				value = strconv.AppendInt(value[:6], i, 10)
 				if _, r := k.TryAcquire(now, k.Hash(string(value)), 1, limit); !r.Untracked {
 					tracked++
-				} else if r.OK != (c.Overflow == OverflowAllow) {
+				} else if c.Overflow == OverflowAllow && !r.OK {
 					t.Fatalf("untracked: %+v", r)
 				}
 				if i%1000 != 0 {
@@ -79,7 +79,7 @@ func TestKeyTableBytesPerKey(t *testing.T) {
 	}
 	before := heap()
 	k, err := NewKeyTable(epoch, KeyTableConfig{
-		SampleCount: 2, Interval: time.Second, Layout: LayoutWord, MaxKeys: DefaultMaxKeys / scale,
+		SampleCount: 2, Interval: time.Second, Layout: LayoutWord, MaxKeys: DefaultMaxKeys / scale, Overflow: OverflowBlock,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,18 +10,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keyShape is the sizes that newKeyTable takes.
-type keyShape struct{ shards, start, most int }
-
 // smallKeyTable returns a table of one shard with 16 slots that cannot grow.
 func smallKeyTable(t rapid.TB, now int64, c KeyTableConfig) *KeyTable {
 	t.Helper()
-	return shapedKeyTable(t, now, c, keyShape{1, 2, 2})
+	return shapedKeyTable(t, now, c, tableSize{1, 2, 2})
 }
 
-func shapedKeyTable(t rapid.TB, now int64, c KeyTableConfig, s keyShape) *KeyTable {
+func shapedKeyTable(t rapid.TB, now int64, c KeyTableConfig, s tableSize) *KeyTable {
 	t.Helper()
-	k, err := newKeyTable(now, c, s.shards, s.start, s.most)
+	k, err := newKeyTable(now, c, s)
 	if err != nil {
 		t.Fatalf("newKeyTable(%+v): %v", c, err)
 	}
@@ -69,7 +66,7 @@ func checkKeyTable(t rapid.TB, k *KeyTable) {
 			if s.find(Key(key.Load())) != slot {
 				t.Fatalf("key %#x is not found in its slot", key.Load())
 			}
-			if k.form.layout == LayoutWord && wordAge(state.Load(), k.latest.Load()) > 1<<15 {
+			if k.form.packed && wordAge(state.Load(), k.latest.Load()) > 1<<15 {
 				t.Fatalf("state %#x is ahead of the table's clock %d", state.Load(), k.latest.Load())
 			}
 		}
@@ -264,7 +261,7 @@ func TestKeyTableReleaseReach(t *testing.T) {
 func TestKeyTableWritesNothing(t *testing.T) {
 	t.Parallel()
 	for name, c := range layouts() {
-		k := shapedKeyTable(t, epoch, c, keyShape{1, 1, 4})
+		k := shapedKeyTable(t, epoch, c, tableSize{1, 1, 4})
 		for i := range 6 {
 			k.TryAcquire(epoch, testKey(i), 3, 3)
 		}
@@ -276,7 +273,7 @@ func TestKeyTableWritesNothing(t *testing.T) {
 				key, state := s.slot(i)
 				m = append(m, key.Load(), state.Load())
 			}
-			for _, n := range s.counts {
+			for _, n := range s.side {
 				m = append(m, uint64(n))
 			}
 			return m

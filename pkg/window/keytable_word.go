@@ -90,16 +90,31 @@ func (t *KeyTable) insertWord(sh *shard, own uint64, k Key, n, limit int64) (p K
 	if sh.store.Load().find(k) >= 0 {
 		return KeyPermit{}, Result{}, false
 	}
-	s, slot, seq, ok := t.claim(sh, own, k)
-	if !ok {
-		t.overflows.Add(1)
-		return KeyPermit{}, t.untracked(limit), true
+	var h history
+	s, slot, p, r, ok := t.claimFor(sh, own, k, n, limit, &h)
+	if ok {
+		w := p.seq<<wordTagShift | uint64(h.in(p.seq)) + uint64(n) // no carry: h and n are at most limit
+		if t.form.live > 1 {
+			w |= uint64(h.in(p.seq-1)) << wordCountBits
+		}
+		_, state := s.slot(slot)
+		step(state)
+		state.Store(w)
 	}
-	_, state := s.slot(slot)
-	step(state)
-	state.Store(seq<<wordTagShift | uint64(n))
-	r.Remaining -= n
-	return KeyPermit{key: k, seq: seq, n: n}, r, true
+	return p, r, true
+}
+
+func (t *KeyTable) lookWord(sh *shard, own uint64, k Key, h *history) bool {
+	state, w := sh.read(k)
+	if state == nil {
+		return false
+	}
+	*h = history{seq: t.seq(own), live: t.form.live}
+	w = t.form.wordAt(w, h.seq)
+	h.total = int64(wordTotal(w))
+	h.slots[0] = uint32(w & wordCountMask)
+	h.slots[1] = uint32(w >> wordCountBits & wordCountMask)
+	return true
 }
 
 func (t *KeyTable) refundWord(sh *shard, own uint64, p KeyPermit) {

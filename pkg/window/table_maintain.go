@@ -1,31 +1,35 @@
 package window
 
-// KeyStats is the size of a KeyTable at one moment.
+// KeyStats is the size of a keyed table at one moment.
 type KeyStats struct {
 	Keys      int64 // entries, those that have expired since the last Maintain included
 	Slots     int64 // places for entries, at the present size
 	Bytes     int64 // memory, at the present size
-	MaxBytes  int64 // memory, at full size
-	Overflows int64 // calls of TryAcquire, since the table was made, whose key found no room
+	MaxBytes  int64 // memory, at full size and with the sketch that keys without room are counted in
+	Overflows int64 // calls, since the table was made, that would have made an entry and found no room
 }
 
 // Maintain drops the entries that have expired, gives their keys back to the budget, and makes
-// shards smaller that have become mostly empty, down to the size of a new table. It holds the lock
-// of one shard at a time, for as long as it takes to look at each of its slots once.
+// shards smaller that have become mostly empty, down to the size of a new table; it drops the
+// sketch when all that it counts has expired. It holds the lock of one shard at a time, for as long
+// as it takes to look at each of its slots once.
 //
 // Call it about once a minute. Without it nothing is admitted beyond a limit, however late it
-// comes, but keys that nobody uses any more count towards MaxKeys and the budget; and in
-// LayoutWord a key may be refused in error when 2^16 slots have gone by since its last charge.
-func (t *KeyTable) Maintain(now int64) {
+// comes, but keys that nobody uses any more count towards MaxKeys and the budget; and in a KeyTable
+// of LayoutWord a key may be refused in error when 2^16 slots have gone by since its last charge.
+func (t *table) Maintain(now int64) {
 	own := t.own(now)
 	t.advance(own)
 	for i := range t.shards {
 		t.sweep(&t.shards[i], own)
 	}
+	if t.sketch != nil {
+		t.sketch.drop(own)
+	}
 }
 
 // sweep is Maintain for one shard.
-func (t *KeyTable) sweep(sh *shard, own uint64) {
+func (t *table) sweep(sh *shard, own uint64) {
 	lock(&sh.mu)
 	defer sh.mu.Unlock()
 	s := sh.store.Load()
@@ -55,7 +59,7 @@ func (t *KeyTable) sweep(sh *shard, own uint64) {
 // Close gives the table's keys back to the budget, when the table has been replaced. Calls that are
 // still under way, and later ones, are answered as before, but count towards the table's own bound
 // only.
-func (t *KeyTable) Close() {
+func (t *table) Close() {
 	for i := range t.shards {
 		sh := &t.shards[i]
 		lock(&sh.mu)
@@ -66,17 +70,23 @@ func (t *KeyTable) Close() {
 }
 
 // Stats returns the table's size. It takes no lock.
-func (t *KeyTable) Stats() KeyStats {
+func (t *table) Stats() KeyStats {
 	st := KeyStats{
 		Keys:      t.keys.Used(),
-		Bytes:     tableBytes(len(t.shards)),
-		MaxBytes:  tableBytes(len(t.shards)) + int64(len(t.shards)*t.most)*t.form.groupBytes(),
+		Bytes:     t.fixed,
+		MaxBytes:  t.fixed + int64(len(t.shards)*t.most)*t.form.groupBytes(),
 		Overflows: t.overflows.Load(),
 	}
 	for i := range t.shards {
 		s := t.shards[i].store.Load()
 		st.Slots += int64(len(s.groups) * groupSlots)
 		st.Bytes += s.bytes(t.form)
+	}
+	if t.sketch != nil {
+		st.MaxBytes += t.sketch.size
+		if t.sketch.used.Load() {
+			st.Bytes += t.sketch.size
+		}
 	}
 	return st
 }

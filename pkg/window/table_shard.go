@@ -46,7 +46,7 @@ func (sh *shard) awaitMove() {
 }
 
 // hasRoom says whether k, which has no entry, would get one now.
-func (t *KeyTable) hasRoom(sh *shard, own uint64, k Key) bool {
+func (t *table) hasRoom(sh *shard, own uint64, k Key) bool {
 	s := sh.store.Load()
 	if t.findExpired(s, own, k) >= 0 {
 		return true
@@ -55,7 +55,7 @@ func (t *KeyTable) hasRoom(sh *shard, own uint64, k Key) bool {
 }
 
 // findExpired returns a slot whose entry has expired and may give way to k, or -1.
-func (t *KeyTable) findExpired(s *store, own uint64, k Key) int {
+func (t *table) findExpired(s *store, own uint64, k Key) int {
 	a, b := s.choices(k)
 	for _, at := range [2]int{a, b} {
 		g := &s.groups[at]
@@ -73,7 +73,7 @@ func (t *KeyTable) findExpired(s *store, own uint64, k Key) int {
 // claim makes an entry for k, which has none, and returns its slot, whose state is still vacant:
 // the caller stores one with the tag seq. The lock of the shard is held throughout. ok is false,
 // and nothing but perhaps the shard's size has changed, if there is no room.
-func (t *KeyTable) claim(sh *shard, own uint64, k Key) (s *store, slot int, seq uint64, ok bool) {
+func (t *table) claim(sh *shard, own uint64, k Key) (s *store, slot int, seq uint64, ok bool) {
 	for {
 		s = sh.store.Load()
 		if slot = t.findExpired(s, own, k); slot >= 0 {
@@ -107,7 +107,7 @@ func (t *KeyTable) claim(sh *shard, own uint64, k Key) (s *store, slot int, seq 
 // evict makes the slot vacant if its entry has expired, and returns the number by which it had.
 // The lock is held. The table's clock is there before the entry is gone: a caller whose own clock
 // lies behind cannot make the entry anew in a slot that the forgotten charges still reach.
-func (t *KeyTable) evict(s *store, slot int, own uint64) (seq uint64, ok bool) {
+func (t *table) evict(s *store, slot int, own uint64) (seq uint64, ok bool) {
 	_, state := s.slot(slot)
 	step(state)
 	w := state.Load()
@@ -159,7 +159,7 @@ func (sh *shard) resize(n int, f form) bool {
 		}
 		newKey, newState := next.slot(to)
 		newKey.Store(k)
-		copy(next.countsOf(to), old.countsOf(slot))
+		copy(next.sideOf(to), old.sideOf(slot))
 		step(state)
 		newState.Store(state.Swap(vacant))
 	}
@@ -195,7 +195,7 @@ func (s *store) makeRoom(k Key) int {
 			newKey, newState := s.slot(to)
 			newKey.Store(key.Load())
 			newState.Store(state.Load())
-			copy(s.countsOf(to), s.countsOf(slot))
+			copy(s.sideOf(to), s.sideOf(slot))
 			key.Store(0)
 			state.Store(vacant)
 			return slot

@@ -27,20 +27,20 @@ type group struct {
 // store is the memory of a shard until the shard is resized. It holds no pointer to anything, so
 // the garbage collector does not look into it.
 type store struct {
-	groups   []group
-	counts   []uint32 // counters of slot i: from i*counters; guarded by the shard's lock
-	counters int
+	groups []group
+	side   []uint32 // what lies beside the state of slot i: words from i*words on; guarded by the shard's lock
+	words  int
 }
 
 func newStore(groups int, f form) *store {
-	s := &store{groups: make([]group, groups), counters: f.counters()}
+	s := &store{groups: make([]group, groups), words: f.side}
 	for i := range s.groups {
 		for j := range groupSlots {
 			s.groups[i].state[j].Store(vacant)
 		}
 	}
-	if s.counters != 0 {
-		s.counts = make([]uint32, groups*groupSlots*s.counters)
+	if s.words != 0 {
+		s.side = make([]uint32, groups*groupSlots*s.words)
 	}
 	return s
 }
@@ -88,9 +88,9 @@ func (s *store) slot(i int) (key, state *atomic.Uint64) {
 	return &g.key[i%groupSlots], &g.state[i%groupSlots]
 }
 
-// countsOf returns the counters of slot i. The shard's lock is held.
-func (s *store) countsOf(i int) []uint32 {
-	return s.counts[i*s.counters : (i+1)*s.counters]
+// sideOf returns the counters of slot i. The shard's lock is held.
+func (s *store) sideOf(i int) []uint32 {
+	return s.side[i*s.words : (i+1)*s.words]
 }
 
 // empty returns a slot without an entry that k could take, from the emptier of its groups, or -1.

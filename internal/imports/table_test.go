@@ -41,6 +41,7 @@ var table = []row{
 		why:     "sources deliver files to a function they are given; the engine is not known here"},
 
 	{path: "internal/clock", why: "the clock is the bottom of the graph"},
+	{path: "internal/gcpace", why: "the pacing of the collector knows the runtime and nothing of ours"},
 	{path: "internal/listen", modules: []string{"golang.org/x/sys"},
 		why: "listeners know nothing of what is served on them"},
 	{path: "internal/metrics", ours: []string{"pkg/engine"}, modules: []string{"github.com/prometheus/client_golang"},

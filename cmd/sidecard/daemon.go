@@ -16,6 +16,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/sidecard/sidecard/internal/clock"
+	"github.com/sidecard/sidecard/internal/gcpace"
 	"github.com/sidecard/sidecard/internal/metrics"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
@@ -37,7 +38,16 @@ func serve(p process, cfg config) error {
 	if err != nil {
 		return err
 	}
-	return newDaemon(cfg, newLogger(cfg, p.stderr), s).run(p.stop, p.kill)
+	d := newDaemon(cfg, newLogger(cfg, p.stderr), s)
+	d.pacesGC = pacesGC(p.lookup)
+	return d.run(p.stop, p.kill)
+}
+
+// pacesGC says whether the pace of the garbage collector is ours to choose. A memory limit
+// (GOMEMLIMIT) does not speak against that: the runtime keeps to it at any pace.
+func pacesGC(lookup func(variable string) (string, bool)) bool {
+	gogc, _ := lookup("GOGC")
+	return gogc == ""
 }
 
 // newLogger returns a logger that writes whole lines to w, from whatever goroutine.
@@ -61,6 +71,7 @@ type daemon struct {
 	ready   sync.Once
 	status  *statusServer
 	sockets *sockets
+	pacesGC bool // set before run
 }
 
 func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
@@ -123,6 +134,9 @@ func (d *daemon) run(stop, kill context.Context) error {
 	g := group{failed: make(chan error, 1)}
 	g.start(func() error { return d.rules.Run(work) })
 	g.start(func() error { d.maintain(work); return nil })
+	if d.pacesGC {
+		g.start(func() error { gcpace.Run(work); return nil })
+	}
 	for _, l := range s.grpc {
 		g.start(func() error { return server.Serve(l) })
 	}

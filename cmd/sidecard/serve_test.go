@@ -323,3 +323,25 @@ func TestLogger(t *testing.T) {
 		}
 	}
 }
+
+func TestPacesGCUnlessGOGCIsSet(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		environment map[string]string
+		want        bool
+	}{
+		{nil, true},
+		{map[string]string{"GOGC": ""}, true},
+		{map[string]string{"GOMEMLIMIT": "128MiB"}, true},
+		{map[string]string{"GOGC": "100"}, false},
+		{map[string]string{"GOGC": "off", "GOMEMLIMIT": "128MiB"}, false},
+	} {
+		got := pacesGC(func(name string) (string, bool) {
+			value, set := tc.environment[name]
+			return value, set
+		})
+		if got != tc.want {
+			t.Errorf("with %v: %v, want %v", tc.environment, got, tc.want)
+		}
+	}
+}

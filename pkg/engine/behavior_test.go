@@ -178,3 +178,97 @@ func TestBehaviorChangeStartsAnew(t *testing.T) {
 		}
 	}
 }
+
+// ofUser makes a rule count every value of x-user-id by itself.
+func ofUser(r rule.GatewayFlowRule) rule.GatewayFlowRule {
+	r.Param = perUser("", "", 1).Param
+	return r
+}
+
+// behaviors returns one rule of five per second of each behaviour.
+func behaviors() map[string]rule.GatewayFlowRule {
+	bucket, burst := flow("r", "r", 5), flow("r", "r", 3)
+	bucket.Window, bucket.SampleCount, bucket.Scale = rule.WindowTokenBucket, 0, 1
+	burst.Burst, burst.Scale = 2, 1
+	return map[string]rule.GatewayFlowRule{
+		"window": flow("r", "r", 5), "burst": burst, "bucket": bucket,
+		"queue": queueing("r", "r", 5, time.Second), // one at once, four within less than a second
+	}
+}
+
+func TestBehaviorsPerValue(t *testing.T) {
+	t.Parallel()
+	for name, r := range behaviors() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{ofUser(r)}})
+			c := engine.Call{MaxWait: time.Minute}
+			for _, user := range []string{"ann", "bob"} {
+				for i := range 7 {
+					want := engine.Pass
+					if i >= 5 {
+						want = engine.Block
+					}
+					if got := decide(e, start, &c, request("r", "", user)); got != want {
+						t.Errorf("request %d of %s: %v, want %v", i, user, got, want)
+					}
+				}
+			}
+			decide(e, start, &c, request("r", "", "cid"))
+			e.Cancel(start, &c)
+			refused := 0
+			for range 6 {
+				if decide(e, start, &c, request("r", "", "cid")) == engine.Block {
+					refused++
+				}
+			}
+			if refused != 1 {
+				t.Errorf("after a cancelled call %d of cid's six were refused, want 1", refused)
+			}
+		})
+	}
+}
+
+// A value that finds no room in a full table is still limited, under every behaviour.
+func TestBehaviorsBeyondTheTable(t *testing.T) {
+	t.Parallel()
+	for name, r := range behaviors() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := engine.New(engine.Options{MaxKeysTotal: 1})
+			apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{ofUser(r)}})
+			c := engine.Call{MaxWait: time.Minute}
+			decide(e, start, &c, request("r", "", "first"))
+			passed := 0
+			for range 20 {
+				if decide(e, start, &c, request("r", "", "second")) == engine.Pass {
+					passed++
+				}
+			}
+			if passed < 1 || passed > 5 {
+				t.Errorf("%d of an untracked value passed, want 1 to 5", passed)
+			}
+			if v := c.Verdicts[0]; v.Reason != engine.ReasonLimit {
+				t.Errorf("reason %v", v.Reason)
+			}
+			if e.Rules()[0].Rule.Untracked.Load() == 0 {
+				t.Error("not counted as untracked")
+			}
+		})
+	}
+}
+
+func TestBehaviorsAllocateNothing(t *testing.T) {
+	for name, r := range behaviors() {
+		e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{r, ofUser(func() rule.GatewayFlowRule { r := r; r.ID = "u"; return r }())}})
+		c := engine.Call{MaxWait: time.Minute}
+		c.Items = []engine.Request{request("r", "", "ann")}
+		now := start
+		if got := testing.AllocsPerRun(1000, func() {
+			now += 50 * ms
+			e.Decide(now, &c)
+		}); got != 0 {
+			t.Errorf("%s: %v allocations a decision", name, got)
+		}
+	}
+}

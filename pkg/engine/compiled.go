@@ -24,12 +24,14 @@ type CompiledRule struct {
 
 	*Counters
 
-	order     int        // place in the rule set, which decides ties
-	memory    memory     // nothing when the rule is unlimited
-	ctl       controller // nil when the rule is unlimited
-	queues    bool       // the controller makes callers wait
-	param     *param
-	onMissing rule.OnMissing
+	order  int        // place in the rule set, which decides ties
+	memory memory     // nothing when the rule is unlimited
+	ctl    controller // nil when the rule is unlimited
+	queues bool       // the controller makes callers wait
+	// refusesOverflow: a value that finds no room is refused, whatever it did.
+	refusesOverflow bool
+	param           *param
+	onMissing       rule.OnMissing
 }
 
 // Counters count what a rule did. All are safe for concurrent use and only grow. Peeks and refunds
@@ -78,12 +80,12 @@ func (r *CompiledRule) keyOf(q *Request) (k window.Key, reason Reason, applies b
 	case r.Unlimited:
 		return 0, ReasonNone, true
 	}
-	return r.memory.table.Hash(v), ReasonNone, true
+	return r.memory.keys.Hash(v), ReasonNone, true
 }
 
 func (r *CompiledRule) missingKey() window.Key {
 	if r.Unlimited {
 		return 0
 	}
-	return r.memory.table.MissingKey()
+	return r.memory.keys.MissingKey()
 }

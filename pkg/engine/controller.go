@@ -42,11 +42,14 @@ type answer struct {
 // grant is what an acquire charged, in the form of whichever memory the controller keeps. It is
 // large, so it is passed by pointer and neither copied nor cleared between calls.
 type grant struct {
-	leap    window.Permit
-	keyed   window.KeyPermit
-	promise window.Promise
-	bucket  window.BucketPermit
-	burst   window.BurstPermit
+	leap         window.Permit
+	keyed        window.KeyPermit
+	promise      window.Promise
+	bucket       window.BucketPermit
+	burst        window.BurstPermit
+	keyedPromise window.KeyPromise
+	keyedBucket  window.KeyBucketPermit
+	keyedBurst   window.KeyBurstPermit
 }
 
 func fromResult(r window.Result) answer {

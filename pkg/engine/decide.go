@@ -129,7 +129,7 @@ func (u *use) take(a answer) {
 	}
 	u.refused = true
 	switch {
-	case a.untracked:
+	case a.untracked && u.rule.refusesOverflow:
 		u.reason = ReasonKeyOverflow
 	case a.late:
 		u.reason = ReasonDeadline
@@ -201,7 +201,7 @@ func (c *Call) acquire(now int64, i int) (lost bool) {
 		return false
 	}
 	a := u.rule.ctl.acquire(now, u.n, c.MaxWait, u.key, &c.grants[i])
-	u.charged = a.ok && !a.untracked
+	u.charged = a.ok
 	u.take(a)
 	return u.refused
 }

@@ -97,8 +97,8 @@ func (e *Engine) Rules() []RuleState {
 	out := make([]RuleState, len(s.rules))
 	for i, r := range s.rules {
 		out[i].Rule = r
-		if r.memory.table != nil {
-			out[i].Keys = r.memory.table.Stats()
+		if r.memory.keys != nil {
+			out[i].Keys = r.memory.keys.Stats()
 		}
 	}
 	return out

@@ -232,7 +232,9 @@ func TestBadSetChangesNothing(t *testing.T) {
 func TestReloadReturnsKeys(t *testing.T) {
 	t.Parallel()
 	e := engine.New(engine.Options{MaxKeysTotal: 2})
-	apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{perUser("a", "r", 1)}})
+	a, b := perUser("a", "r", 1), perUser("b", "r", 1)
+	a.Overflow, b.Overflow = rule.OverflowBlock, rule.OverflowBlock
+	apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{a}})
 	for _, user := range []string{"x", "y"} {
 		if passes(e, start, 1, request("r", "", user)) != 1 {
 			t.Fatalf("user %s found no room", user)
@@ -241,7 +243,7 @@ func TestReloadReturnsKeys(t *testing.T) {
 	if passes(e, start, 1, request("r", "", "z")) != 0 {
 		t.Fatal("a third key was tracked in a budget of two")
 	}
-	apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{perUser("b", "r", 1)}})
+	apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{b}})
 	if passes(e, start, 1, request("r", "", "z")) != 1 {
 		t.Error("the keys of the rule that left still take the budget")
 	}

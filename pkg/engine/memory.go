@@ -2,29 +2,43 @@ package engine
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/sidecard/sidecard/pkg/rule"
 	"github.com/sidecard/sidecard/pkg/window"
 )
 
-// memory is what a rule has counted, which a later snapshot may adopt. One field is set.
+// memory is what a rule has counted, which a later snapshot may adopt. One of its fields is set, and
+// keys too if the memory is one of a parameter's values.
 type memory struct {
 	leap   *window.LeapArray
 	queue  *window.Throttle
 	bucket *window.TokenBucket
 	burst  *window.Burst
-	table  *window.KeyTable
+
+	keyedLeap   *window.KeyTable
+	keyedQueue  *window.KeyThrottle
+	keyedBucket *window.KeyBucket
+	keyedBurst  *window.KeyBurst
+	keys        keys
+}
+
+// keys is what all tables of parameter values have in common.
+type keys interface {
+	Hash(value string) window.Key
+	MissingKey() window.Key
+	Stats() window.KeyStats
+	Maintain(now int64)
+	Close()
 }
 
 func (m memory) maintain(now int64) {
 	switch {
+	case m.keys != nil:
+		m.keys.Maintain(now)
 	case m.leap != nil:
 		m.leap.Maintain(now)
 	case m.burst != nil:
 		m.burst.Maintain(now)
-	case m.table != nil:
-		m.table.Maintain(now)
 	}
 }
 
@@ -32,22 +46,20 @@ func (m memory) maintain(now int64) {
 // are still being decided by the old snapshot go on unharmed.
 func (s *snapshot) release(next *snapshot) {
 	for key, m := range s.memories {
-		if m.table != nil && next.memories[key] != m {
-			m.table.Close()
+		if m.keys != nil && next.memories[key] != m {
+			m.keys.Close()
 		}
 	}
 }
 
 // memory finds the rule's memory in the snapshot in force, or makes a new one.
 func (c *compiler) memory(g *rule.GatewayFlowRule) (memory, error) {
-	key := g.Domain + "\x00" + g.StateKey()
-	switch {
-	case g.Param != nil:
-		// What the table is made of is part of what a rule's memory is.
-		t := keyTable(g)
-		key = fmt.Sprintf("%s/keys:%d/%d/%d", key, t.Layout, t.MaxKeys, t.Overflow)
-	case g.Burst > 0:
-		key += "/burst"
+	// A burst needs another memory than a window without one, rates keep fractions of their scale,
+	// and what a table is made of is part of what it is.
+	key := fmt.Sprintf("%s\x00%s/%v/%d", g.Domain, g.StateKey(), g.Burst > 0, g.Scale)
+	if g.Param != nil {
+		layout := window.LayoutFor(g.SampleCount, windowMode(g), g.Limit)
+		key = fmt.Sprintf("%s/keys:%d/%d/%d", key, layout, g.MaxKeys, g.Overflow)
 	}
 	m, found := c.old.memories[key]
 	if !found {
@@ -61,16 +73,15 @@ func (c *compiler) memory(g *rule.GatewayFlowRule) (memory, error) {
 }
 
 func (c *compiler) newMemory(g *rule.GatewayFlowRule) (m memory, err error) {
-	switch {
-	case g.Param != nil:
-		config := keyTable(g)
-		config.Budget = c.budget
-		m.table, err = window.NewKeyTable(c.now, config)
-	case g.Behavior == rule.BehaviorQueue:
+	if g.Param != nil {
+		return c.newKeyedMemory(g)
+	}
+	switch shapeOf(g) {
+	case shapeQueue:
 		m.queue = window.NewThrottle()
-	case g.Window == rule.WindowTokenBucket:
+	case shapeBucket:
 		m.bucket = window.NewTokenBucket()
-	case g.Burst > 0:
+	case shapeBurst:
 		m.burst, err = window.NewBurst(c.now, g.SampleCount, g.Interval, windowMode(g))
 	default:
 		m.leap, err = window.NewLeapArray(c.now, g.SampleCount, g.Interval, windowMode(g))
@@ -78,52 +89,41 @@ func (c *compiler) newMemory(g *rule.GatewayFlowRule) (m memory, err error) {
 	return m, err
 }
 
+func (c *compiler) newKeyedMemory(g *rule.GatewayFlowRule) (m memory, err error) {
+	switch shapeOf(g) {
+	case shapeQueue:
+		m.keyedQueue, err = window.NewKeyThrottle(c.now, keyThrottle(g, c.budget))
+		m.keys = m.keyedQueue
+	case shapeBucket:
+		m.keyedBucket, err = window.NewKeyBucket(c.now, keyBucket(g, c.budget))
+		m.keys = m.keyedBucket
+	case shapeBurst:
+		m.keyedBurst, err = window.NewKeyBurst(c.now, keyBurst(g, c.budget))
+		m.keys = m.keyedBurst
+	default:
+		m.keyedLeap, err = window.NewKeyTable(c.now, keyTable(g, c.budget))
+		m.keys = m.keyedLeap
+	}
+	return m, err
+}
+
 // controller returns the controller that spends the memory as the rule says.
 func (m memory) controller(g *rule.GatewayFlowRule) controller {
 	switch {
-	case m.table != nil:
-		return &keyedWindowController{t: m.table, limit: g.Limit}
 	case m.queue != nil:
 		return &queueController{m.queue, queue{rateOf(g), g.MaxQueueing}}
 	case m.bucket != nil:
 		return &bucketController{m.bucket, rateOf(g), g.Burst}
 	case m.burst != nil:
 		return &burstController{m.burst, g.Limit, g.Burst}
+	case m.keyedQueue != nil:
+		return &keyedQueueController{m.keyedQueue, queue{rateOf(g), g.MaxQueueing}}
+	case m.keyedBucket != nil:
+		return &keyedBucketController{m.keyedBucket, rateOf(g), g.Burst}
+	case m.keyedBurst != nil:
+		return &keyedBurstController{m.keyedBurst, g.Limit, g.Burst}
+	case m.keyedLeap != nil:
+		return &keyedWindowController{t: m.keyedLeap, limit: g.Limit}
 	}
 	return &windowController{w: m.leap, limit: g.Limit}
-}
-
-// rateOf returns the count as it was written, per interval as it was written.
-func rateOf(g *rule.GatewayFlowRule) window.Rate {
-	scale := max(g.Scale, 1)
-	return window.Rate{Count: g.Limit, Denominator: scale, Interval: g.Interval / time.Duration(scale)}
-}
-
-// keyTable returns the table that a rule with a parameter counts in, but for the shared budget.
-func keyTable(g *rule.GatewayFlowRule) window.KeyTableConfig {
-	c := window.KeyTableConfig{
-		SampleCount: g.SampleCount, Interval: g.Interval, Mode: windowMode(g),
-		Layout:  window.LayoutFor(g.SampleCount, windowMode(g), g.Limit),
-		MaxKeys: g.MaxKeys, Overflow: window.OverflowBlock,
-	}
-	if g.Overflow == rule.OverflowAllow {
-		c.Overflow = window.OverflowAllow
-	}
-	return c
-}
-
-func windowMode(g *rule.GatewayFlowRule) window.Mode {
-	if g.Window == rule.WindowStrict {
-		return window.Strict
-	}
-	return window.Aligned
-}
-
-// MaxKeyBytes returns the memory that the key table of a rule takes at full size; 0 for a rule
-// without one.
-func MaxKeyBytes(g *rule.GatewayFlowRule) int64 {
-	if g.Param == nil || g.Unlimited {
-		return 0
-	}
-	return keyTable(g).MaxBytes()
 }

@@ -105,6 +105,7 @@ func (c *compiler) rule(g *rule.GatewayFlowRule, counters map[ruleName]*Counters
 	r.memory = m
 	r.ctl = m.controller(g)
 	r.queues = g.Behavior == rule.BehaviorQueue
+	r.refusesOverflow = g.Overflow == rule.OverflowBlock
 	return r, nil
 }
 

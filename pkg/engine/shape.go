@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/sidecard/sidecard/pkg/rule"
+	"github.com/sidecard/sidecard/pkg/window"
+)
+
+// shape is the kind of memory that a rule needs.
+type shape uint8
+
+const (
+	shapeWindow shape = iota
+	shapeQueue
+	shapeBucket
+	shapeBurst
+)
+
+func shapeOf(g *rule.GatewayFlowRule) shape {
+	switch {
+	case g.Behavior == rule.BehaviorQueue:
+		return shapeQueue
+	case g.Window == rule.WindowTokenBucket:
+		return shapeBucket
+	case g.Burst > 0:
+		return shapeBurst
+	}
+	return shapeWindow
+}
+
+// rateOf returns the count as it was written, per interval as it was written.
+func rateOf(g *rule.GatewayFlowRule) window.Rate {
+	scale := max(g.Scale, 1)
+	return window.Rate{Count: g.Limit, Denominator: scale, Interval: g.Interval / time.Duration(scale)}
+}
+
+func windowMode(g *rule.GatewayFlowRule) window.Mode {
+	if g.Window == rule.WindowStrict {
+		return window.Strict
+	}
+	return window.Aligned
+}
+
+func overflowOf(g *rule.GatewayFlowRule) window.Overflow {
+	switch g.Overflow {
+	case rule.OverflowBlock:
+		return window.OverflowBlock
+	case rule.OverflowAllow:
+		return window.OverflowAllow
+	}
+	return window.OverflowSketch
+}
+
+func keyTable(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyTableConfig {
+	return window.KeyTableConfig{
+		SampleCount: g.SampleCount, Interval: g.Interval, Mode: windowMode(g),
+		Layout:  window.LayoutFor(g.SampleCount, windowMode(g), g.Limit),
+		MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b,
+	}
+}
+
+func keyThrottle(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyThrottleConfig {
+	return window.KeyThrottleConfig{MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b}
+}
+
+func keyBucket(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyBucketConfig {
+	return window.KeyBucketConfig{Interval: g.Interval, MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b}
+}
+
+func keyBurst(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyBurstConfig {
+	return window.KeyBurstConfig{
+		SampleCount: g.SampleCount, Interval: g.Interval, Mode: windowMode(g),
+		MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b,
+	}
+}
+
+// MaxKeyBytes returns the memory that the key table of a rule takes at full size; 0 for a rule
+// without one.
+func MaxKeyBytes(g *rule.GatewayFlowRule) int64 {
+	if g.Param == nil || g.Unlimited {
+		return 0
+	}
+	switch shapeOf(g) {
+	case shapeQueue:
+		return keyThrottle(g, nil).MaxBytes()
+	case shapeBucket:
+		return keyBucket(g, nil).MaxBytes()
+	case shapeBurst:
+		return keyBurst(g, nil).MaxBytes()
+	}
+	return keyTable(g, nil).MaxBytes()
+}

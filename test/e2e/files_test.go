@@ -5,6 +5,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -43,10 +44,10 @@ func keepSending(t *testing.T, s *envoytest.Stack, c *http.Client, path string, 
 	return l
 }
 
-// stop ends the load and returns the replies to what it had sent by then.
+// stop ends the load and returns the replies, without those to requests that the end cut off.
 func (l *load) stop() []envoytest.Reply {
 	l.end()
-	return finished(<-l.replies)
+	return slices.DeleteFunc(<-l.replies, func(r envoytest.Reply) bool { return errors.Is(r.Err, context.Canceled) })
 }
 
 // wantClosed fails the test if there was a moment without rules: one pass where the limit is 0.

@@ -65,14 +65,6 @@ func inForce(t *testing.T, s *envoytest.Stack, c *http.Client, n int) {
 	}
 }
 
-// finished leaves out the requests that were cut off by the end of the load.
-func finished(replies []envoytest.Reply) []envoytest.Reply {
-	for len(replies) > 0 && replies[len(replies)-1].Err != nil {
-		replies = replies[:len(replies)-1]
-	}
-	return replies
-}
-
 // Whatever happens to the rule files short of a good new set, the old rules stay in force, and a
 // good set afterwards is taken.
 func TestBadRuleFilesChangeNothing(t *testing.T) {

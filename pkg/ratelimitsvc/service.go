@@ -18,8 +18,9 @@ import (
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
-// DefaultMaxWaiting is how many calls may wait at a time unless the configuration says otherwise.
-const DefaultMaxWaiting = 10_000
+// DefaultMaxWaiting is how many calls may wait at a time unless the configuration says otherwise. A
+// waiting call takes about 15 KiB, most of which is gRPC's, so that all together stay below 64 MiB.
+const DefaultMaxWaiting = 4096
 
 // Config is what the service works with.
 type Config struct {

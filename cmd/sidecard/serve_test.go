@@ -270,7 +270,7 @@ mapping: {test: {the-route: resource, who: header.x-user}}
 limits: {maxKeysTotal: 1}
 socket: {mode: 0600}
 `)
-	d := start(t, withRules(t, `[{"resource": "orders", "count": 2, "intervalSec": 3600, "paramItem": {"parseStrategy": 2, "fieldName": "X-User"}}]`),
+	d := start(t, withRules(t, `[{"resource": "orders", "count": 2, "intervalSec": 3600, "overflow": "block", "paramItem": {"parseStrategy": 2, "fieldName": "X-User"}}]`),
 		"--config", file, "--status", "tcp:0.0.0.0:0")
 	d.log.wait(t, "ready, serving decisions", 1)
 	info, err := os.Stat(d.path("rls.sock"))

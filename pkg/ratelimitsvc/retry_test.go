@@ -33,6 +33,9 @@ var kinds = []struct {
 	{"queue", `{"resource": "r", "count": 3, "controlBehavior": 2, "maxQueueingTimeoutMs": 900}`, []string{"route", "r"}},
 	{"queue of a fraction", `{"resource": "r", "count": 0.7, "controlBehavior": 2, "maxQueueingTimeoutMs": 2500}`, []string{"route", "r"}},
 	{"queue without patience", `{"resource": "r", "count": 3, "controlBehavior": 2, "maxQueueingTimeoutMs": 0}`, []string{"route", "r"}},
+	{"burst by value", `{"resource": "r", "count": 3, "burst": 4, "intervalSec": 3, "paramItem": {"parseStrategy": "client_ip"}}`, []string{"route", "r", "remote_address", "::1"}},
+	{"token bucket by value", `{"resource": "r", "count": 3.7, "burst": 1, "intervalSec": 2, "window": "token-bucket", "paramItem": {"parseStrategy": "client_ip"}}`, []string{"route", "r", "remote_address", "::1"}},
+	{"queue by value", `{"resource": "r", "count": 0.7, "controlBehavior": 2, "maxQueueingTimeoutMs": 2500, "paramItem": {"parseStrategy": "client_ip"}}`, []string{"route", "r", "remote_address", "::1"}},
 	{"several", `{"resource": "r", "id": "a", "count": 4, "burst": 1, "intervalSec": 2}, {"resource": "r", "id": "b", "count": 9, "intervalSec": 7, "window": "strict", "sampleCount": 7},
 		{"resource": "r", "id": "c", "count": 2, "controlBehavior": 2}`, []string{"route", "r"}},
 }

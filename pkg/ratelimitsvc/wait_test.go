@@ -18,6 +18,8 @@ import (
 const queueRules = `[
 	{"resource": "queue", "id": "queue", "count": 2, "controlBehavior": 2, "maxQueueingTimeoutMs": 5000},
 	{"resource": "other", "id": "other", "count": 2, "controlBehavior": 2, "maxQueueingTimeoutMs": 5000},
+	{"resource": "users", "id": "users", "count": 2, "controlBehavior": 2, "maxQueueingTimeoutMs": 5000,
+	 "paramItem": {"parseStrategy": "header", "fieldName": "x-user-id"}},
 	{"resource": "window", "id": "window", "count": 2, "intervalSec": 60}
 ]`
 
@@ -70,6 +72,7 @@ func TestWaits(t *testing.T) {
 	t.Parallel()
 	queue := describe(pairs("route", "queue"))
 	window := describe(pairs("route", "window"))
+	bob, eve := describe(pairs("route", "users", "header.x-user-id", "bob")), describe(pairs("route", "users", "header.x-user-id", "eve"))
 	type step struct {
 		after time.Duration // since the step before
 		for_  time.Duration // the deadline; 0: none
@@ -114,6 +117,14 @@ func TestWaits(t *testing.T) {
 			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
 			{ask: describe(withHits(pairs("route", "queue"), 0, false)), want: "0s-0s OK: OK 9/2 1s"},
 			{ask: queue, want: "0s-500ms OK: OK 8/2 1s"},
+		}},
+		"a queue for each value": {steps: []step{
+			{ask: bob, want: "0s-0s OK: OK 9/2 1s"},
+			{ask: bob, want: "0s-500ms OK: OK 8/2 1s"},
+			{gone: 100 * time.Millisecond, ask: bob, want: "0s-100ms Canceled"},
+			{ask: eve, want: "0s-0s OK: OK 9/2 1s"},
+			{ask: eve, want: "0s-500ms OK: OK 8/2 1s"},
+			{after: 200 * time.Millisecond, ask: bob, want: "200ms-1s OK: OK 8/2 1s"},
 		}},
 		"the longest wait of all rules": {steps: []step{
 			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},

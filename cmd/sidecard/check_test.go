@@ -207,24 +207,34 @@ func TestJSONOfProblems(t *testing.T) {
 func TestViewOfLimits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name         string
-		rule         rule.GatewayFlowRule
-		limit, bound string
+		name                 string
+		rule                 rule.GatewayFlowRule
+		limit, window, bound string
 	}{
-		{"aligned", rule.GatewayFlowRule{Limit: 5}, "5 per 2s", "10 in any 2s"},
-		{"aligned with a burst", rule.GatewayFlowRule{Limit: 5, Burst: 3}, "5 per 2s, burst 3", "13 in any 2s"},
-		{"strict", rule.GatewayFlowRule{Limit: 5, Window: rule.WindowStrict}, "5 per 2s", "5 in any 2s"},
-		{"strict with a burst", rule.GatewayFlowRule{Limit: 5, Burst: 3, Window: rule.WindowStrict}, "5 per 2s, burst 3", "8 in any 2s"},
-		{"queueing", rule.GatewayFlowRule{Limit: 5, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2}, "5 per 2s, queueing up to 500ms", "-"},
-		{"in shadow", rule.GatewayFlowRule{Limit: 0, Shadow: true}, "0 per 2s, shadow", "0 in any 2s"},
-		{"unlimited", rule.GatewayFlowRule{Limit: 7, Unlimited: true}, "unlimited", "-"},
+		{"aligned", rule.GatewayFlowRule{Limit: 5, SampleCount: 10}, "5 per 2s", "aligned, 10 slots", "10 in any 2s"},
+		{"aligned with a burst", rule.GatewayFlowRule{Limit: 5, Burst: 3, SampleCount: 2}, "5 per 2s, burst 3", "aligned, 2 slots", "13 in any 2s"},
+		{"strict", rule.GatewayFlowRule{Limit: 5, Window: rule.WindowStrict, SampleCount: 10}, "5 per 2s", "strict, 10 slots", "5 in any 2s"},
+		{"strict with a burst", rule.GatewayFlowRule{Limit: 5, Burst: 3, Window: rule.WindowStrict, SampleCount: 10}, "5 per 2s, burst 3", "strict, 10 slots", "8 in any 2s"},
+		{"token bucket", rule.GatewayFlowRule{Limit: 5, Window: rule.WindowTokenBucket, Scale: 1}, "5 per 2s", "token-bucket", "9 in any 2s"},
+		{"token bucket with a small burst", rule.GatewayFlowRule{Limit: 5, Burst: 3, Window: rule.WindowTokenBucket, Scale: 1}, "5 per 2s, burst 3", "token-bucket", "15 in any 2s"},
+		{"token bucket with a large burst", rule.GatewayFlowRule{Limit: 5, Burst: 30, Window: rule.WindowTokenBucket, Scale: 1}, "5 per 2s, burst 30", "token-bucket", "44 in any 2s"},
+		{"token bucket of 2.5 a second", rule.GatewayFlowRule{Limit: 5, Burst: 1, Window: rule.WindowTokenBucket, Scale: 2}, "5 per 2s, burst 1", "token-bucket", "7 in any 1s"},
+		{"queueing", rule.GatewayFlowRule{Limit: 5, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2},
+			"5 per 2s, one every 400ms, waiting below 500ms", "queue", "6 in any 2s"},
+		{"queueing without a place", rule.GatewayFlowRule{Limit: 0, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2}, "0 per 2s", "queue", "0 in any 2s"},
+		{"in shadow", rule.GatewayFlowRule{Limit: 0, Shadow: true, SampleCount: 1}, "0 per 2s, shadow", "aligned, 1 slots", "0 in any 2s"},
+		{"unlimited", rule.GatewayFlowRule{Limit: 7, Unlimited: true, SampleCount: 10}, "unlimited", "aligned, 10 slots", "-"},
+		{"unlimited queueing", rule.GatewayFlowRule{Unlimited: true, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second}, "unlimited", "queue", "-"},
 	} {
 		tc.rule.Interval = 2 * time.Second
-		v := viewRule(tc.rule)
+		v := viewRule(&tc.rule)
 		if got := v.limitText(); got != tc.limit {
 			t.Errorf("%s: the limit is shown as %q, want %q", tc.name, got, tc.limit)
 		}
-		if got := v.boundText(); got != tc.bound {
+		if got := v.windowText(); got != tc.window {
+			t.Errorf("%s: the window is shown as %q, want %q", tc.name, got, tc.window)
+		}
+		if got := v.Bound.String(); got != tc.bound {
 			t.Errorf("%s: the bound is shown as %q, want %q", tc.name, got, tc.bound)
 		}
 	}
@@ -232,7 +242,7 @@ func TestViewOfLimits(t *testing.T) {
 
 func TestViewOfAnUnlimitedRule(t *testing.T) {
 	t.Parallel()
-	view := rulesView{Rules: []ruleView{viewRule(rule.GatewayFlowRule{ID: "free", Resource: "r", Unlimited: true, Limit: 7, SampleCount: 10})}}
+	view := rulesView{Rules: []ruleView{viewRule(&rule.GatewayFlowRule{ID: "free", Resource: "r", Unlimited: true, Limit: 7, SampleCount: 10})}}
 	var b bytes.Buffer
 	if err := view.write(&b); err != nil {
 		t.Fatal(err)

@@ -21,15 +21,16 @@ type ruleView struct {
 	Limit       *int64 `json:"limit,omitempty"` // per interval; nil: unlimited
 	Burst       int64  `json:"burst,omitempty"`
 	IntervalSec int64  `json:"intervalSec"`
-	QueueMs     int64  `json:"maxQueueingTimeoutMs,omitempty"` // 0: refuses at once
+	Behavior    string `json:"controlBehavior"`
+	QueueMs     int64  `json:"maxQueueingTimeoutMs,omitempty"` // the wait that is too long; only of a rule that queues
 	Window      string `json:"window"`
 	SampleCount int    `json:"sampleCount,omitempty"`
-	Bound       *int64 `json:"bound,omitempty"` // most that any real interval admits; nil: unlimited, or not a window
+	Bound       *bound `json:"bound,omitempty"` // nil: unlimited
 	Param       string `json:"param,omitempty"`
 	OnMissing   string `json:"onMissing,omitempty"`
 	MaxKeys     int    `json:"maxKeys,omitempty"`
 	Overflow    string `json:"overflow,omitempty"`
-	FullBytes   int64  `json:"fullBytes,omitempty"` // memory of the key table at its full size
+	FullBytes   int64  `json:"fullBytes,omitempty"` // memory of the key table at its full size, sketch included
 	Shadow      bool   `json:"shadow,omitempty"`
 }
 
@@ -39,65 +40,44 @@ type rulesView struct {
 	Regexps int        `json:"regexItems"` // expressions over paths that are tried one by one
 }
 
-// viewRules compiles the set as the daemon would, which also tells what its tables will take.
+// viewRules compiles the set as the daemon would, which also tells what the engine refuses.
 func viewRules(set rule.Set) (rulesView, error) {
 	e := engine.New(engine.Options{})
 	if _, err := e.Apply(0, set); err != nil {
 		return rulesView{}, err
 	}
-	type name struct{ domain, id string }
-	bytes := make(map[name]int64)
-	for _, s := range e.Rules() {
-		bytes[name{s.Rule.Domain, s.Rule.ID}] = s.Keys.MaxBytes
-	}
 	view := rulesView{Rules: make([]ruleView, len(set.GatewayFlow)), Regexps: e.Regexps()}
-	for i, r := range set.GatewayFlow {
-		view.Rules[i] = viewRule(r)
-		view.Rules[i].FullBytes = bytes[name{r.Domain, r.ID}]
+	for i := range set.GatewayFlow {
+		view.Rules[i] = viewRule(&set.GatewayFlow[i])
 	}
 	return view, nil
 }
 
-func viewRule(r rule.GatewayFlowRule) ruleView {
+func viewRule(r *rule.GatewayFlowRule) ruleView {
 	v := ruleView{
-		ID: r.ID, Domain: r.Domain, Resource: r.Resource, Mode: modeName(r.Mode),
-		Count: r.Count, IntervalSec: int64(r.Interval / time.Second),
-		Window: windowName(r.Window), SampleCount: r.SampleCount, Shadow: r.Shadow,
+		ID: r.ID, Domain: r.Domain, Resource: r.Resource, Mode: r.Mode.String(),
+		Count: r.Count, IntervalSec: int64(r.Interval / time.Second), Behavior: r.Behavior.String(),
+		Window: r.Window.String(), SampleCount: r.SampleCount, Shadow: r.Shadow,
 	}
 	if !r.Unlimited {
 		v.Limit, v.Burst, v.Bound = &r.Limit, r.Burst, boundOf(r)
 		v.QueueMs = r.MaxQueueing.Milliseconds()
 	}
 	if r.Param != nil {
-		v.Param, v.OnMissing = describeParam(r.Param), onMissingName(r.OnMissing)
-		v.MaxKeys, v.Overflow = r.MaxKeys, overflowName(r.Overflow)
+		v.Param, v.OnMissing = describeParam(r.Param), r.OnMissing.String()
+		v.MaxKeys, v.Overflow = r.MaxKeys, r.Overflow.String()
+		v.FullBytes = engine.MaxKeyBytes(r)
 	}
 	return v
 }
 
-// boundOf returns the most that a window admits in any real interval. An aligned one may admit a
-// full interval's worth right before and right after a slot begins; of a burst only once, because
-// the bucket beside the window has not been refilled by then.
-func boundOf(r rule.GatewayFlowRule) *int64 {
-	var bound int64
-	switch r.Window {
-	case rule.WindowAligned:
-		bound = 2*r.Limit + r.Burst
-	case rule.WindowStrict:
-		bound = r.Limit + r.Burst
-	default:
-		return nil
-	}
-	return &bound
-}
-
 func describeParam(p *rule.ParamItem) string {
-	s := sourceName(p.Source)
+	s := p.Source.String()
 	if p.FieldName != "" {
 		s += " " + p.FieldName
 	}
 	if p.Pattern != "" {
-		s += fmt.Sprintf(" %s %q", matchName(p.Match), p.Pattern)
+		s += fmt.Sprintf(" %s %q", p.Match, p.Pattern)
 	}
 	return s
 }
@@ -116,17 +96,17 @@ func (v rulesView) write(w io.Writer) error {
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}
-	row("DOMAIN", "RULE", "RESOURCE", "MODE", "LIMIT", "WINDOW", "AT MOST", "PARAM", "FULL TABLE")
+	row("DOMAIN", "RULE", "RESOURCE", "MODE", "LIMIT", "WINDOW", "AT MOST", "PARAM", "OVERFLOW", "FULL TABLE")
 	for _, r := range v.Rules {
-		param, size := "-", "-"
+		param, overflow, size := "-", "-", "-"
 		if r.Param != "" {
-			param, size = r.Param, bytesText(r.FullBytes)
+			param, overflow, size = r.Param, r.Overflow, bytesText(r.FullBytes)
 		}
 		domain := r.Domain
 		if domain == "" {
 			domain = "-"
 		}
-		row(domain, r.ID, r.Resource, r.Mode, r.limitText(), r.windowText(), r.boundText(), param, size)
+		row(domain, r.ID, r.Resource, r.Mode, r.limitText(), r.windowText(), r.Bound.String(), param, overflow, size)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -143,8 +123,9 @@ func (v ruleView) limitText() string {
 	if v.Burst > 0 {
 		s += fmt.Sprintf(", burst %d", v.Burst)
 	}
-	if v.QueueMs > 0 {
-		s += fmt.Sprintf(", queueing up to %dms", v.QueueMs)
+	if v.QueueMs > 0 && *v.Limit > 0 {
+		pace := time.Duration(v.IntervalSec) * time.Second / time.Duration(*v.Limit)
+		s += fmt.Sprintf(", one every %v, waiting below %v", pace, time.Duration(v.QueueMs)*time.Millisecond)
 	}
 	if v.Shadow {
 		s += ", shadow"
@@ -153,17 +134,13 @@ func (v ruleView) limitText() string {
 }
 
 func (v ruleView) windowText() string {
-	if v.SampleCount == 0 {
+	switch {
+	case v.Behavior == rule.BehaviorQueue.String():
+		return v.Behavior
+	case v.SampleCount == 0:
 		return v.Window
 	}
 	return fmt.Sprintf("%s, %d slots", v.Window, v.SampleCount)
-}
-
-func (v ruleView) boundText() string {
-	if v.Bound == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%d in any %ds", *v.Bound, v.IntervalSec)
 }
 
 // bytesText formats a size in the unit that leaves one to four digits.

@@ -67,6 +67,7 @@ type Service struct {
 	calls     sync.Pool // of *call
 	unmatched sampler
 	invalid   sampler
+	full      sampler
 }
 
 func newService(cfg Config) *Service {

@@ -75,6 +75,7 @@ func (s *Service) decide(ctx context.Context, now int64, c *call) {
 	}
 	if full && c.refusedToWait() {
 		s.cfg.Counters.WaitingRefused.Add(1)
+		s.logFull(now)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -263,6 +264,9 @@ func TestWaitFull(t *testing.T) {
 			v.start(t.Context(), describe(pairs("route", "queue")))
 		}
 		v.done()
+		if n := strings.Count(v.w.log.String(), `"waiting":1,`); n != 1 {
+			t.Errorf("got %d lines: %s", n, v.w.log.String())
+		}
 		r := v.w.engine.Rules()[0].Rule
 		if r.Passed.Load() != 2 || r.Waited.Load() != 1 || r.Blocked.Load() != 1 || v.w.counters.WaitingRefused.Load() != 1 {
 			t.Errorf("got %d passed, %d of them late, %d blocked, %d refused", r.Passed.Load(), r.Waited.Load(), r.Blocked.Load(), v.w.counters.WaitingRefused.Load())

@@ -76,9 +76,9 @@ fuzz: ## Fuzz every parser of outside bytes, FUZZTIME each
 	done
 
 .PHONY: bench
-bench: build ## Run the benchmarks, then the daemon beside a bare gRPC server
-	$(GO) test -run '^$$' -bench . -benchmem ./...
-	cd bench && $(GO) run ./cmd/compare -sidecard $(SIDECARD)
+bench: build ## Run the benchmarks, then the daemon beside a bare gRPC server, and judge the targets
+	$(GO) test -run '^$$' -bench . -benchtime 200ms -benchmem ./cmd/... ./internal/... ./pkg/...
+	cd bench && $(GO) run ./cmd/compare -targets -sidecard $(SIDECARD)
 
 .PHONY: semantics
 semantics: ## Measure what every kind of window admits, rewrite docs/semantics.md and its plots

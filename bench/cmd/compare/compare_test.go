@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/sidecard/sidecard/pkg/rule"
+	"github.com/sidecard/sidecard/bench/inprocess"
 )
 
 func TestSpread(t *testing.T) {
@@ -79,24 +80,23 @@ func TestProcessCPU(t *testing.T) {
 	}
 }
 
-func TestRulesAreValid(t *testing.T) {
+func TestVerdict(t *testing.T) {
 	t.Parallel()
-	for _, interval := range []int{1, 3600} {
-		dir := filepath.Join(t.TempDir(), "rules")
-		if err := writeRules(dir, interval, 10); err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Join(dir, "gw-flow-rules.json")
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		set, problems := rule.Load([]rule.File{{Name: name, Data: data}}, rule.Options{})
-		if err := problems.Err(); err != nil {
-			t.Fatal(err)
-		}
-		if len(set.GatewayFlow) != 12 || set.GatewayFlow[1].Param == nil {
-			t.Errorf("%+v", set.GatewayFlow)
+	tests := []struct {
+		target target
+		want   string
+	}{
+		{target{limit: 3}, "-"},
+		{target{limit: 3, values: []float64{3}}, "met"},
+		{target{limit: 3, values: []float64{1, 2, 9}}, "met"},
+		{target{limit: 3, values: []float64{1, 4, 9}}, "NOT MET"},
+		{target{limit: 3, values: []float64{4}, noise: 2}, "NOT MET"},
+		{target{limit: 3, values: []float64{4}, noise: 3.5}, "the machine is too busy"},
+		{target{limit: 3, values: []float64{2}, noise: 3.5}, "met"},
+	}
+	for _, tt := range tests {
+		if got := tt.target.verdict(); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.target, got, tt.want)
 		}
 	}
 }
@@ -120,4 +120,25 @@ func TestCompareWithItself(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
+}
+
+// TestTargets runs everything once on a daemon and the plain server, and wants a verdict on every line.
+func TestTargets(t *testing.T) {
+	if runtime.NumCPU() < 2 {
+		t.Skip("needs a core for the server and one for the client")
+	}
+	var out bytes.Buffer
+	o := options{
+		rounds: 2, duration: 10 * time.Millisecond, keys: 100, rows: "m1,m32,c4m16,r5k", root: "../../..", fill: 1000, targets: true,
+		inprocess: inprocess.Options{Rounds: 2, Calls: 1000, Keys: 100, Table: 2000, Rules: 20, Reloads: 3},
+	}
+	if err := run(t.Context(), o, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(out.String(), "\n| target | ")
+	line := regexp.MustCompile(`(?m)^\| [^|]+ \| [0-9.]+.* \| [0-9.]+.* \| (met|NOT MET|the machine is too busy) \| .*\|$`)
+	if got := len(line.FindAllString(table, -1)); got != 20 {
+		t.Errorf("%d verdicts, want 20:\n%s", got, out.String())
+	}
+	t.Log(out.String())
 }

@@ -13,9 +13,12 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sidecard/sidecard/bench/inprocess"
 )
 
 // options are the command line.
@@ -28,10 +31,12 @@ type options struct {
 	root           string
 	sidecard, base string
 	fill           int
+	targets        bool
+	inprocess      inprocess.Options
 }
 
 func main() {
-	var o options
+	o := options{inprocess: inprocess.Default()}
 	flag.IntVar(&o.rounds, "rounds", 8, "rounds of every load on every server")
 	flag.DurationVar(&o.duration, "d", time.Second, "length of one measurement")
 	flag.DurationVar(&o.warmup, "warmup", 200*time.Millisecond, "load before each measurement")
@@ -41,7 +46,11 @@ func main() {
 	flag.StringVar(&o.sidecard, "sidecard", "", "`binary` to measure, a daemon or a plain server; if not given, the daemon of -root")
 	flag.StringVar(&o.base, "base", "", "`binary` to compare with, of either kind; if not given, the plain server")
 	flag.IntVar(&o.fill, "fill", 0, "also measure the memory of that many live keys in one rule (1000000 takes half a minute)")
+	flag.BoolVar(&o.targets, "targets", false, "also measure in process, and print the table of targets, for which a daemon and the plain server are needed; -fill is 1000000 then unless given")
 	flag.Parse()
+	if o.targets && o.fill == 0 {
+		o.fill = 1_000_000
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o, os.Stdout, os.Stderr); err != nil {
@@ -75,6 +84,9 @@ func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.targets && (!subjects[0].daemon || subjects[1].daemon) {
+		return errors.New("-targets is about a daemon and the plain server")
+	}
 	if err := printHeader(out, subjects, cores, o); err != nil {
 		return err
 	}
@@ -89,6 +101,20 @@ func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	printLoads(out, subjects, rows, runs)
 	printRatios(out, subjects, rows, runs)
 	printSide(out, subjects, side)
+	if !o.targets {
+		return nil
+	}
+	fmt.Fprintln(progress, "in process")
+	if err := cores.unpin(); err != nil {
+		return err
+	}
+	debug.SetGCPercent(100)
+	figures, err := inprocess.Measure(ctx, o.inprocess)
+	if err != nil {
+		return err
+	}
+	printTargets(out, slices.Concat(
+		decisionTargets(o.inprocess, figures), loadTargets(rows, runs), sideTargets(side), reloadTargets(o.inprocess, figures, side)))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sidecard/sidecard/bench/h2load"
+	"github.com/sidecard/sidecard/bench/ruleset"
 )
 
 // row is one kind of load.
@@ -38,7 +39,7 @@ type sample struct {
 // order that changes from round to round. The result is indexed by row, server and round.
 func measureLoads(ctx context.Context, dir string, subjects [2]subject, rows []row, c cores, o options, side *sides, progress io.Writer) (runs [][2][]sample, err error) {
 	rules := filepath.Join(dir, "rules")
-	if err := writeRules(rules, 1, 0); err != nil {
+	if err := ruleset.Write(rules, ruleset.Options{}); err != nil {
 		return nil, err
 	}
 	var servers [2]*process
@@ -77,7 +78,7 @@ func measureLoads(ctx context.Context, dir string, subjects [2]subject, rows []r
 
 func measure(ctx context.Context, p *process, r row, o options) (sample, error) {
 	c, err := h2load.Dial(ctx, h2load.Config{
-		Target: p.target, Conns: r.conns, Domain: domain, Route: route, Timeout: 5 * time.Second, Spin: true,
+		Target: p.target, Conns: r.conns, Domain: ruleset.Domain, Route: ruleset.Route, Timeout: 5 * time.Second, Spin: true,
 	})
 	if err != nil {
 		return sample{}, err
@@ -155,7 +156,7 @@ func firstAnswer(ctx context.Context, p *process) (time.Duration, error) {
 }
 
 func oneCall(ctx context.Context, target string) error {
-	c, err := h2load.Dial(ctx, h2load.Config{Target: target, Domain: domain, Route: route})
+	c, err := h2load.Dial(ctx, h2load.Config{Target: target, Domain: ruleset.Domain, Route: ruleset.Route})
 	if err != nil {
 		return err
 	}

@@ -36,29 +36,39 @@ func pin() (cores, error) {
 		return cores{}, errors.New("server and client need a core each, only one is available")
 	}
 	c := cores{server: ids[0], client: ids[1]}
+	return c, setAllThreads(c.client)
+}
+
+// unpin lets this process run on both cores.
+func (c cores) unpin() error { return setAllThreads(c.server, c.client) }
+
+// setAllThreads holds every thread of this process on cores.
+func setAllThreads(cores ...int) error {
 	// A thread passes its mask on to those that it starts, so two passes catch all.
 	for range 2 {
 		threads, err := os.ReadDir("/proc/self/task")
 		if err != nil {
-			return cores{}, err
+			return err
 		}
 		for _, t := range threads {
 			tid, err := strconv.Atoi(t.Name())
 			if err != nil {
-				return cores{}, err
+				return err
 			}
-			if err := setCore(tid, c.client); err != nil && !errors.Is(err, unix.ESRCH) {
-				return cores{}, err
+			if err := setCores(tid, cores...); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
 			}
 		}
 	}
-	return c, nil
+	return nil
 }
 
-// setCore holds a thread, 0 for this one, on one core.
-func setCore(tid, core int) error {
+// setCores holds a thread, 0 for this one, on cores.
+func setCores(tid int, cores ...int) error {
 	var set unix.CPUSet
-	set.Set(core)
+	for _, core := range cores {
+		set.Set(core)
+	}
 	return os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(tid, &set))
 }
 
@@ -85,12 +95,12 @@ func start(ctx context.Context, s subject, socket, rules string, c cores) (*proc
 	// The child inherits the mask of the thread that makes it, from its first instruction on.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := setCore(0, c.server); err != nil {
+	if err := setCores(0, c.server); err != nil {
 		return nil, err
 	}
 	p.began = time.Now()
 	err := p.cmd.Start()
-	if err := errors.Join(err, setCore(0, c.client)); err != nil {
+	if err := errors.Join(err, setCores(0, c.client)); err != nil {
 		return nil, err
 	}
 	go func() {

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"debug/buildinfo"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -90,39 +87,4 @@ func (s *subject) readBuild() error {
 		}
 	}
 	return fmt.Errorf("%s: not built with grpc-go", s.binary)
-}
-
-// A rule as it stands in a gw-flow-rules file.
-type gatewayRule struct {
-	Resource    string     `json:"resource"`
-	Count       int        `json:"count"`
-	IntervalSec int        `json:"intervalSec"`
-	ParamItem   *paramItem `json:"paramItem,omitempty"`
-}
-
-type paramItem struct {
-	ParseStrategy string `json:"parseStrategy"`
-	FieldName     string `json:"fieldName"`
-}
-
-const (
-	domain = "shop"
-	route  = "orders"
-)
-
-// writeRules makes a rules directory: one rule for the route and one for each of its users, both
-// far above any load, and as many rules for other routes as asked for.
-func writeRules(dir string, userInterval, others int) error {
-	rules := []gatewayRule{
-		{Resource: route, Count: 1_000_000_000, IntervalSec: 1},
-		{Resource: route, Count: 10_000_000, IntervalSec: userInterval, ParamItem: &paramItem{"header", "x-user-id"}},
-	}
-	for i := range others {
-		rules = append(rules, gatewayRule{Resource: fmt.Sprintf("other-%04d", i), Count: 100, IntervalSec: 1})
-	}
-	b, err := json.MarshalIndent(rules, "", " ")
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "gw-flow-rules.json"), b, 0o644))
 }

@@ -11,18 +11,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// metrics are the columns of the tables, in their order.
-var metrics = []struct {
+// metric is a column of the tables.
+type metric struct {
 	title  string
+	unit   string
 	format string
 	of     func(sample) float64
-}{
-	{"CPU µs", "%.1f", func(s sample) float64 { return s.cpu }},
-	{"calls/s", "%.0f", func(s sample) float64 { return s.rate }},
-	{"p50 µs", "%.0f", func(s sample) float64 { return s.p50 }},
-	{"p99 µs", "%.0f", func(s sample) float64 { return s.p99 }},
-	{"p99.9 µs", "%.0f", func(s sample) float64 { return s.p999 }},
 }
+
+var (
+	cpu  = metric{"CPU", " µs", "%.1f", func(s sample) float64 { return s.cpu }}
+	rate = metric{"calls/s", "", "%.0f", func(s sample) float64 { return s.rate }}
+	p50  = metric{"p50", " µs", "%.0f", func(s sample) float64 { return s.p50 }}
+	p99  = metric{"p99", " µs", "%.0f", func(s sample) float64 { return s.p99 }}
+	p999 = metric{"p99.9", " µs", "%.0f", func(s sample) float64 { return s.p999 }}
+
+	metrics = []metric{cpu, rate, p50, p99, p999}
+)
 
 func printHeader(w io.Writer, subjects [2]subject, c cores, o options) error {
 	var u unix.Utsname
@@ -52,7 +57,7 @@ func cpuModel() string {
 func printLoads(w io.Writer, subjects [2]subject, rows []row, runs [][2][]sample) {
 	header := []string{"load", "server"}
 	for _, m := range metrics {
-		header = append(header, m.title)
+		header = append(header, m.title+m.unit)
 	}
 	printRow(w, "\n", header)
 	printRow(w, "", slices.Repeat([]string{"---"}, len(header)))
@@ -72,7 +77,7 @@ func printLoads(w io.Writer, subjects [2]subject, rows []row, runs [][2][]sample
 func printRatios(w io.Writer, subjects [2]subject, rows []row, runs [][2][]sample) {
 	header := []string{subjects[0].name + " / " + subjects[1].name}
 	for _, m := range metrics {
-		header = append(header, strings.TrimSuffix(m.title, " µs"))
+		header = append(header, m.title)
 	}
 	printRow(w, "\n", append(header, "CPU lower in"))
 	printRow(w, "", slices.Repeat([]string{"---"}, len(header)+1))
@@ -82,13 +87,13 @@ func printRatios(w io.Writer, subjects [2]subject, rows []row, runs [][2][]sampl
 			line = append(line, spread("%.2f", ratios(runs[i], m.of)))
 		}
 		lower := 0
-		cpu := ratios(runs[i], metrics[0].of)
-		for _, q := range cpu {
+		shares := ratios(runs[i], cpu.of)
+		for _, q := range shares {
 			if q < 1 {
 				lower++
 			}
 		}
-		printRow(w, "", append(line, fmt.Sprintf("%d of %d", lower, len(cpu))))
+		printRow(w, "", append(line, fmt.Sprintf("%d of %d", lower, len(shares))))
 	}
 }
 
@@ -98,6 +103,7 @@ func printSide(w io.Writer, subjects [2]subject, m *sides) {
 	printRow(w, "", []string{"start to first answer, ms", spread("%.0f", m.start[0]), spread("%.0f", m.start[1])})
 	printRow(w, "", []string{fmt.Sprintf("the same with %d more rules, ms", otherRules),
 		spread("%.0f", m.startFull[0]), spread("%.0f", m.startFull[1])})
+	printRow(w, "", []string{"rule file renamed to first answer by it, ms", spread("%.0f", m.swap[0]), spread("%.0f", m.swap[1])})
 	memory := func(title string, mib [2]float64) {
 		printRow(w, "", []string{title, fmt.Sprintf("%.1f", mib[0]), fmt.Sprintf("%.1f", mib[1])})
 	}
@@ -123,9 +129,13 @@ func column(runs []sample, of func(sample) float64) []float64 {
 
 // ratios divides within each round.
 func ratios(runs [2][]sample, of func(sample) float64) []float64 {
-	values := make([]float64, len(runs[0]))
+	return divide(column(runs[0], of), column(runs[1], of))
+}
+
+func divide(a, b []float64) []float64 {
+	values := make([]float64, len(a))
 	for i := range values {
-		values[i] = of(runs[0][i]) / of(runs[1][i])
+		values[i] = a[i] / b[i]
 	}
 	return values
 }
@@ -135,8 +145,11 @@ func spread(format string, values []float64) string {
 	if len(values) == 0 {
 		return "-"
 	}
+	return fmt.Sprintf(format+" ("+format+"-"+format+")", median(values), slices.Min(values), slices.Max(values))
+}
+
+func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
-	median := (sorted[(n-1)/2] + sorted[n/2]) / 2
-	return fmt.Sprintf(format+" ("+format+"-"+format+")", median, sorted[0], sorted[n-1])
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }

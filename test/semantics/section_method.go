@@ -15,9 +15,6 @@ func methodSection(d *document, l *lab) error {
 			return err
 		}
 		whole += n
-		if s.mode != aligned && s.mode != strict {
-			continue // the key table has no other form yet
-		}
 		if n, err = s.behindRules(worst, true); err != nil {
 			return fmt.Errorf("by value: %w", err)
 		}
@@ -33,9 +30,8 @@ than it was told, and where the mean is not the same at a second and at a minute
 again and compares the result with this file.
 
 The worst arrivals of every shape, and an even overload, were then sent through the whole path of a decision, a rule
-file, ~rule.Load~ and ~engine.Decide~: all of %s calls to rules for a whole resource and %s calls to ~aligned~ and
-~strict~ rules for each value of a header were answered like the bare window, to the nanosecond of the wait and of the
-time until the next try.
+file, ~rule.Load~ and ~engine.Decide~: all of %s calls to rules for a whole resource and %s calls to rules for each
+value of a header were answered like the bare window, to the nanosecond of the wait and of the time until the next try.
 `, len(subjects()), grouped(l.patterns), grouped(l.calls), grouped(whole), grouped(byValue))
 	return nil
 }

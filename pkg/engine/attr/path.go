@@ -154,9 +154,9 @@ func appendSegment(dst []byte, seg string) []byte {
 // The characters that stand for themselves in a normalised segment, one bit each: RFC 3986 pchar
 // without escapes and ";".
 const (
-	plainLow = 1<<'!' | 1<<'$' | 1<<'&' | 1<<'\'' | 1<<'(' | 1<<')' | 1<<'*' | 1<<'+' | 1<<',' | 1<<'-' | 1<<'.' |
+	plainLow uint64 = 1<<'!' | 1<<'$' | 1<<'&' | 1<<'\'' | 1<<'(' | 1<<')' | 1<<'*' | 1<<'+' | 1<<',' | 1<<'-' | 1<<'.' |
 		(1<<10-1)<<'0' | 1<<':' | 1<<'='
-	plainHigh = 1<<('@'-64) | (1<<26-1)<<('A'-64) | 1<<('_'-64) | (1<<26-1)<<('a'-64) | 1<<('~'-64)
+	plainHigh uint64 = 1<<('@'-64) | (1<<26-1)<<('A'-64) | 1<<('_'-64) | (1<<26-1)<<('a'-64) | 1<<('~'-64)
 )
 
 func isPlain(c byte) bool {

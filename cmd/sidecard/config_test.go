@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sidecard/sidecard/pkg/rule"
 )
 
 // command is one run of the program with an environment of its own.
@@ -59,6 +64,7 @@ log:
   format: json
 mapping: {}
 limits:
+  waiting: 4096
   maxKeys: 67108864
   maxKeysTotal: 4194304
   connections: 1024
@@ -88,6 +94,7 @@ func TestPrecedence(t *testing.T) {
 		{key: "shadow", inFile: "true", inVariable: "false", asFlag: "true", line: "shadow: %s\n"},
 		{key: "log.level", inFile: "warn", inVariable: "error", asFlag: "debug", line: "log:\n  level: %s\n"},
 		{key: "log.format", inFile: "console", inVariable: "json", asFlag: "console", line: "  format: %s\n"},
+		{key: "limits.waiting", inFile: "40", inVariable: "41", line: "  waiting: %s\n"},
 		{key: "limits.maxKeys", inFile: "10", inVariable: "11", line: "  maxKeys: %s\n"},
 		{key: "limits.maxKeysTotal", inFile: "20", inVariable: "21", line: "  maxKeysTotal: %s\n"},
 		{key: "limits.connections", inFile: "30", inVariable: "31", line: "  connections: %s\n"},
@@ -173,7 +180,11 @@ paramCodes: url-first
 shadow: true
 log: {level: debug, format: console}
 mapping: {shop: {user: header.x-user-id, "a:b": query.q}, other: {}}
-limits: {maxKeys: 7, maxKeysTotal: 8, connections: 9}
+blockResponse:
+  contentType: text/html; charset=utf-8
+  body: "<p title='{rule}: x'>\n\té {reason} # & *a \\ {{retry_after}}\n\n  </p> "
+  headers: {x-z: "yes", x-a: "{retry_after}: # 'x'", X-B: "007"}
+limits: {waiting: 6, maxKeys: 7, maxKeysTotal: 8, connections: 9}
 socket: {mode: 0600, group: "0"}
 drain: 1m30s
 `)
@@ -188,6 +199,33 @@ drain: 1m30s
 	if first != second || !strings.Contains(first, "drain: 1m30s") {
 		t.Errorf("printed\n%sand, read again,\n%s", first, second)
 	}
+}
+
+// The daemon that is started from the printed file answers refused requests in the same words.
+func TestPrintedBlockResponseIsTheSame(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := defaults()
+		c.Block = &rule.BlockResponse{
+			ContentType: rapid.SampledFrom([]string{"text/plain", "text/html; charset=utf-8"}).Draw(t, "contentType"),
+			Body:        rapid.OneOf(rapid.String().Filter(func(s string) bool { return !strings.Contains(s, "{") }), rapid.StringMatching(`[ \t\n#:'"\\&*{}|>-]{0,9}`)).Draw(t, "body"),
+			Headers: []rule.HeaderField{
+				{Name: "x-z", Value: rapid.StringMatching(`[!-~]([ -~]{0,9}[!-~])?`).Draw(t, "header")},
+				{Name: "x-a", Value: rapid.SampledFrom([]string{"null", "007", "~", "1e3", "true", "{rule}", "2024-01-01"}).Draw(t, "scalar")},
+			},
+		}
+		var printed bytes.Buffer
+		if err := c.print(&printed); err != nil {
+			t.Fatal(err)
+		}
+		read := defaults()
+		if errs := parseConfigFile("c.yaml", printed.Bytes(), settings(), &read); len(errs) > 0 {
+			t.Fatalf("%v in\n%s", errs, &printed)
+		}
+		if !reflect.DeepEqual(read.Block, c.Block) {
+			t.Errorf("got %+v, want %+v, printed\n%s", read.Block, c.Block, &printed)
+		}
+	})
 }
 
 func TestUnknownVariablesAreIgnored(t *testing.T) {
@@ -209,17 +247,18 @@ func TestBadConfigFiles(t *testing.T) {
 		{"an unknown key of another case", "paramcodes: sentinel\n", []string{`FILE:1:1: paramcodes: unknown key; did you mean paramCodes?`}},
 		{"an unknown key in a section", "log:\n  lvel: info\n", []string{`FILE:2:3: log.lvel: unknown key; did you mean level?`}},
 		{"a key like nothing", "zzzzzzzz: 1\n", []string{`FILE:1:1: zzzzzzzz: unknown key`}},
-		{"a key of a later version", "http: unix:/x\nlimits: {waiting: 3}\n", []string{
+		{"a key of a later version", "http: unix:/x\nsocket: {allowUids: [3]}\n", []string{
 			`FILE:1:1: http: not supported by this version of sidecard`,
-			`FILE:2:10: limits.waiting: not supported by this version of sidecard`,
+			`FILE:2:10: socket.allowUids: not supported by this version of sidecard`,
 		}},
-		{"all errors at once", "drain: 5\nshadow: maybe\nlog: {level: loud, format: xml}\nlimits: {maxKeys: 0, maxKeysTotal: -1}\nsocket: {mode: 888}\nparamCodes: java\n", []string{
+		{"all errors at once", "drain: 5\nshadow: maybe\nlog: {level: loud, format: xml}\nlimits: {maxKeys: 0, maxKeysTotal: -1, waiting: 0}\nsocket: {mode: 888}\nparamCodes: java\n", []string{
 			`FILE:1:8: drain: "5" is not a duration with its unit, such as 5s or 500ms`,
 			`FILE:2:9: shadow: "maybe" is neither true nor false`,
 			`FILE:3:14: log.level: "loud" is none of debug, info, warn, error`,
 			`FILE:3:28: log.format: "xml" is none of json, console`,
 			`FILE:4:19: limits.maxKeys: "0" is not a whole number from 1 to 67108864`,
 			`FILE:4:36: limits.maxKeysTotal: "-1" is not a whole number from 1 to 1099511627776`,
+			`FILE:4:49: limits.waiting: "0" is not a whole number from 1 to 1048576`,
 			`FILE:5:16: socket.mode: "888" is not an octal permission such as 0660`,
 			`FILE:6:13: paramCodes: "java" is none of sentinel, url-first`,
 		}},
@@ -235,6 +274,11 @@ func TestBadConfigFiles(t *testing.T) {
 			`FILE:1:41: mapping.other.user: must name an attribute, such as header.x-user-id`,
 		}},
 		{"mapping that is a list", "mapping: [a]\n", []string{`FILE:1:10: mapping: must be a mapping of domains to {descriptorKey: attribute}`}},
+		{"a block response that is wrong", "blockResponse:\n  body: '{rul}'\n  headers: {content-length: 3}\n", []string{
+			`FILE:2:9: blockResponse.body: unknown placeholder {rul}; did you mean "rule"?; fix: write { rul } if it is meant as it stands`,
+			`FILE:3:13: blockResponse.headers: "content-length" says how the message is sent, which only the proxy knows; fix: remove it`,
+		}},
+		{"a block response of nothing", "blockResponse:\n", []string{`FILE:1:1: blockResponse: has no value`}},
 		{"not a mapping", "- rules\n", []string{`FILE:1:1: a config file is a mapping of keys to values`}},
 		{"the same key twice", "drain: 5s\ndrain: 6s\n", []string{`FILE:2:1: mapping key "drain" already defined at [1:1]`}},
 		{"broken YAML", "rules: [a\n", []string{`FILE:1:8: `}},
@@ -258,6 +302,20 @@ func TestBadConfigFiles(t *testing.T) {
 				t.Errorf("got %d lines, want %d:\n%s", len(got), len(tc.want), stderr)
 			}
 		})
+	}
+}
+
+// What is odd in a config file is said, on standard error as the log is, and does not keep it from
+// being used.
+func TestWarningsOfTheConfigFile(t *testing.T) {
+	t.Parallel()
+	file := write(t, "c.yaml", "blockResponse: {contentType: application/json, body: '{\"rule\": {rule}}'}\n")
+	code, stdout, stderr := command{t: t, args: []string{"serve", "--print-config", "--config", file}}.run()
+	if code != exitOK || !strings.Contains(stdout, `body: "{\"rule\": {rule}}"`) {
+		t.Errorf("got exit code %d and\n%s", code, stdout)
+	}
+	if want := file + ":1:54: warning: blockResponse.body: is not JSON, as contentType says; "; !strings.HasPrefix(stderr, want) || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("got %q, want %q…", stderr, want)
 	}
 }
 

@@ -13,14 +13,17 @@ import (
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
-// mappingKey is the one key of the config file that holds more than plain values.
-const mappingKey = "mapping"
+// The keys of the config file that hold more than plain values.
+const (
+	mappingKey       = "mapping"
+	blockResponseKey = "blockResponse"
+)
 
 // futureKeys are the keys that are part of the file's design and have no effect yet. Refusing them
 // by name tells an operator more than "unknown", and obeying half of them would be worse.
 var futureKeys = map[string]bool{
-	"http": true, "admin": true, "blockResponse": true, "tls": true, "outcomes": true, "systemStat": true,
-	"limits.waiting": true, "socket.allowUids": true, "socket.allowGids": true,
+	"http": true, "admin": true, "tls": true, "outcomes": true, "systemStat": true,
+	"socket.allowUids": true, "socket.allowGids": true,
 }
 
 // configFile reads one config file into a config.
@@ -79,6 +82,8 @@ func (f *configFile) section(prefix string, m ast.MapNode) {
 			f.apply(s, node, value)
 		case key == mappingKey:
 			f.mapping(value)
+		case key == blockResponseKey:
+			f.blockResponse(node, value)
 		case futureKeys[key]:
 			f.fail(node, key, "not supported by this version of sidecard")
 		case f.isSection(key):
@@ -157,6 +162,20 @@ func (f *configFile) mapping(value ast.Node) {
 	}
 }
 
+// blockResponse reads what rules have under the same key, with the same checks.
+func (f *configFile) blockResponse(key, value ast.Node) {
+	if _, none := value.(*ast.NullNode); none {
+		f.fail(key, blockResponseKey, "has no value")
+		return
+	}
+	block, problems := rule.ParseBlockResponse(f.name, value)
+	f.into.Block = block
+	f.into.Warnings = append(f.into.Warnings, problems.Warnings()...)
+	for _, p := range problems.Errors() {
+		f.errs = append(f.errs, errors.New(strings.Replace(p.String(), rule.Error.String()+": ", "", 1))) // as those of other keys
+	}
+}
+
 // scalar returns the text of a plain value as it was written, so that 0660 stays 0660.
 func scalar(n ast.Node) (string, bool) {
 	switch n := n.(type) {
@@ -190,7 +209,7 @@ func (f *configFile) isSection(key string) bool {
 func (f *configFile) names(prefix string) []string {
 	var out []string
 	if prefix == "" {
-		out = append(out, mappingKey)
+		out = append(out, mappingKey, blockResponseKey)
 	}
 	for _, s := range f.table {
 		if rest, in := strings.CutPrefix(s.key, prefix); in {

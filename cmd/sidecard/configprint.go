@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -19,7 +20,9 @@ type printedConfig struct {
 		Format string `yaml:"format"`
 	} `yaml:"log"`
 	Mapping map[string]map[string]string `yaml:"mapping"`
+	Block   *printedBlock                `yaml:"blockResponse,omitempty"`
 	Limits  struct {
+		Waiting      int   `yaml:"waiting"`
 		MaxKeys      int   `yaml:"maxKeys"`
 		MaxKeysTotal int64 `yaml:"maxKeysTotal"`
 		Connections  int   `yaml:"connections"`
@@ -31,13 +34,34 @@ type printedConfig struct {
 	Drain string `yaml:"drain"`
 }
 
-// print writes c as a config file that leaves nothing to a default.
+type printedBlock struct {
+	ContentType quoted        `yaml:"contentType,omitempty"`
+	Body        quoted        `yaml:"body"`
+	Headers     yaml.MapSlice `yaml:"headers,omitempty"`
+}
+
+// quoted is a text that is printed in quotes, because the encoder knows neither all that is a number,
+// such as 1e3, nor all that is not as it was when it is read again, such as a space at the end.
+type quoted string
+
+// MarshalYAML returns the text as JSON has it, which YAML reads too.
+func (q quoted) MarshalYAML() ([]byte, error) { return json.Marshal(string(q)) }
+
+// print writes c as a config file that leaves nothing to a default, but for the answer to refused
+// requests: what is said without a blockResponse no blockResponse can say.
 func (c config) print(w io.Writer) error {
 	var p printedConfig
 	p.Rules, p.Listen, p.Status = c.Rules, c.Listen, c.Status
 	p.ParamCodes, p.Shadow = c.ParamCodes.String(), c.Shadow
 	p.Log.Level, p.Log.Format = c.LogLevel.String(), c.LogFormat
 	p.Mapping = c.Mapping
+	if b := c.Block; b != nil {
+		p.Block = &printedBlock{ContentType: quoted(b.ContentType), Body: quoted(b.Body)}
+		for _, h := range b.Headers {
+			p.Block.Headers = append(p.Block.Headers, yaml.MapItem{Key: h.Name, Value: quoted(h.Value)})
+		}
+	}
+	p.Limits.Waiting = c.Limits.Waiting
 	p.Limits.MaxKeys, p.Limits.MaxKeysTotal, p.Limits.Connections = c.Limits.MaxKeys, c.Limits.MaxKeysTotal, c.Limits.Connections
 	p.Socket.Mode, p.Socket.Group = fmt.Sprintf("%04o", c.Socket.Mode), c.Socket.Group
 	p.Drain = c.Drain.String()

@@ -116,6 +116,8 @@ func (d *daemon) callCounts() metrics.Calls {
 		Invalid:          d.calls.Invalid.Load(),
 		Cancelled:        d.calls.Cancelled.Load(),
 		OverridesIgnored: d.calls.OverridesIgnored.Load(),
+		Waiting:          d.calls.Waiting.Load(),
+		WaitingRefused:   d.calls.WaitingRefused.Load(),
 	}
 }
 
@@ -125,9 +127,13 @@ func (d *daemon) run(stop, kill context.Context) error {
 	s := d.sockets
 	server, calls := newGRPCServer(ratelimitsvc.Config{
 		Engine: d.engine, Now: d.clock.Now, Log: d.log, Counters: &d.calls, Mapping: d.cfg.Mapping,
+		MaxWaiting: d.cfg.Limits.Waiting, Block: d.cfg.Block,
 	}, d.health)
 	status := d.status.server()
 
+	for _, w := range d.cfg.Warnings {
+		d.log.Warn().Stringer("at", w.Pos).Str("field", w.Field).Str("fix", w.Fix).Str("warning", w.Message).Msg("configuration warning")
+	}
 	d.log.Info().Strs("listen", d.cfg.Listen).Str("status", d.cfg.Status).Strs("rules", d.cfg.Rules).Msg("listening")
 	work, endWork := context.WithCancel(context.Background())
 	defer endWork()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 )
 
@@ -31,6 +33,9 @@ docs/configuration.md.`,
 			return err
 		}
 		if *printOnly {
+			for _, w := range cfg.Warnings {
+				fmt.Fprintln(p.stderr, w)
+			}
 			return cfg.print(p.stdout)
 		}
 		return serve(p, cfg)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sidecard/sidecard/internal/listen"
 	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
@@ -25,7 +26,9 @@ type config struct {
 	LogLevel   zerolog.Level
 	LogFormat  string
 	Mapping    map[string]map[string]string // domain, descriptor key, attribute
+	Block      *rule.BlockResponse          // of rules that have none; nil: a JSON body
 	Limits     struct {
+		Waiting      int
 		MaxKeys      int
 		MaxKeysTotal int64
 		Connections  int
@@ -35,6 +38,8 @@ type config struct {
 		Group string
 	}
 	Drain time.Duration
+
+	Warnings rule.Problems // what is odd in the config file, but usable
 }
 
 const (
@@ -51,6 +56,7 @@ func defaults() config {
 	c.Status = defaultStatus
 	c.LogLevel = zerolog.InfoLevel
 	c.LogFormat = "json"
+	c.Limits.Waiting = ratelimitsvc.DefaultMaxWaiting
 	c.Limits.MaxKeys = 1 << 26 // more than a rule file can ask for
 	c.Limits.MaxKeysTotal = engine.DefaultMaxKeysTotal
 	c.Limits.Connections = 1024 // an Envoy has one or two for each of its worker threads
@@ -110,22 +116,14 @@ func settings() []setting {
 			set: func(c *config, v []string) error { return setLevel(&c.LogLevel, v[0]) }},
 		{key: "log.format", flag: "log-format", value: "FORMAT", usage: "form of the log on standard error: json or console",
 			set: func(c *config, v []string) error { return setWord(&c.LogFormat, v[0], "json", "console") }},
+		{key: "limits.waiting", usage: "most calls that queueing rules may make wait at a time",
+			set: func(c *config, v []string) error { return setInt(&c.Limits.Waiting, v[0], 1<<20) }},
 		{key: "limits.maxKeys", usage: "most parameter values that one rule may track, whatever it says",
-			set: func(c *config, v []string) error {
-				n := int64(0)
-				err := setCount(&n, v[0], 1<<26)
-				c.Limits.MaxKeys = int(n)
-				return err
-			}},
+			set: func(c *config, v []string) error { return setInt(&c.Limits.MaxKeys, v[0], 1<<26) }},
 		{key: "limits.maxKeysTotal", usage: "most parameter values that all rules track together",
 			set: func(c *config, v []string) error { return setCount(&c.Limits.MaxKeysTotal, v[0], 1<<40) }},
 		{key: "limits.connections", usage: "most connections that may be open to the gRPC addresses together, and to the status address",
-			set: func(c *config, v []string) error {
-				n := int64(0)
-				err := setCount(&n, v[0], 1<<20)
-				c.Limits.Connections = int(n)
-				return err
-			}},
+			set: func(c *config, v []string) error { return setInt(&c.Limits.Connections, v[0], 1<<20) }},
 		{key: "socket.mode", usage: "permissions of Unix sockets, octal",
 			set: func(c *config, v []string) error { return setMode(&c.Socket.Mode, v[0]) }},
 		{key: "socket.group", usage: "group, by name or number, that Unix sockets are given to",
@@ -227,6 +225,13 @@ func setCount(into *int64, v string, most int64) error {
 	}
 	*into = n
 	return nil
+}
+
+func setInt(into *int, v string, most int) error {
+	n := int64(*into)
+	err := setCount(&n, v, int64(most))
+	*into = int(n)
+	return err
 }
 
 func setMode(into *os.FileMode, v string) error {

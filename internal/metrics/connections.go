@@ -28,7 +28,7 @@ func (connectionCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (cc connectionCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, c := range cc.connections() {
-		ch <- prometheus.MustNewConstMetric(connectionsOpen, prometheus.GaugeValue, float64(c.Open), c.Listener)
+		gauge(ch, connectionsOpen, float64(c.Open), c.Listener)
 		counter(ch, connectionsRefused, float64(c.Refused), c.Listener)
 	}
 }

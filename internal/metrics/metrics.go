@@ -24,12 +24,14 @@ type Sources struct {
 	Connections func() []Connections
 }
 
-// Calls are counts that belong to no rule, since the start of the daemon.
+// Calls are counts that belong to no rule, since the start of the daemon but for Waiting.
 type Calls struct {
 	Unmatched        map[string]int64 // by domain: descriptors that no rule applied to
 	Invalid          int64            // requests refused as malformed, which Envoy's configuration causes
 	Cancelled        int64            // calls that the caller had given up, so that their charge was given back
 	OverridesIgnored int64            // descriptors whose limit override had no effect
+	Waiting          int64            // calls that a rule makes wait at the moment
+	WaitingRefused   int64            // calls refused because as many were waiting as may
 }
 
 // Metrics holds the daemon's metrics in a registry of its own. Make it with New. All methods are
@@ -75,7 +77,7 @@ func New(s Sources) *Metrics {
 	m.reloads.WithLabelValues(resultError)
 	m.registry.MustRegister(
 		m.reloads, m.upToDate, m.lastSuccess, m.info,
-		ruleCollector{s.Rules}, callCollector{s.Calls}, connectionCollector{s.Connections},
+		ruleCollector{s.Rules, new(passes)}, callCollector{s.Calls}, connectionCollector{s.Connections},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

@@ -26,11 +26,13 @@ func rule(domain, id, resource string, n int64) engine.RuleState {
 	c.Missing.Store(n + 3)
 	c.Untracked.Store(n + 4)
 	c.LostRaces.Store(n + 5)
+	c.Waited.Store(n / 10)
+	c.UnusedPlaces.Store(n + 6)
 	return engine.RuleState{Rule: &engine.CompiledRule{ID: id, Domain: domain, Resource: resource, Counters: c}}
 }
 
 func keyed(r engine.RuleState, keys int64) engine.RuleState {
-	r.Keys = window.KeyStats{Keys: keys, Slots: 1024}
+	r.Keys = window.KeyStats{Keys: keys, Slots: 1024, Bytes: 1000 * keys}
 	return r
 }
 
@@ -50,13 +52,14 @@ var ours = []string{
 	"sidecard_rules_last_success_timestamp_seconds", "sidecard_rules_info", "sidecard_keys", "sidecard_key_overflow_total",
 	"sidecard_missing_params_total", "sidecard_lost_races_total", "sidecard_cancelled_calls_total",
 	"sidecard_overrides_ignored_total", "sidecard_invalid_requests_total",
-	"sidecard_rules_last_reload_successful", "sidecard_connections", "sidecard_connections_refused_total",
+	"sidecard_rules_last_reload_successful", "sidecard_key_table_bytes", "sidecard_unused_places_total",
+	"sidecard_waiting", "sidecard_waiting_refused_total", "sidecard_connections", "sidecard_connections_refused_total",
 }
 
 func TestScrape(t *testing.T) {
 	t.Parallel()
 	m := newMetrics(
-		Calls{Unmatched: map[string]int64{"shop": 7}, Invalid: 1, Cancelled: 2, OverridesIgnored: 3},
+		Calls{Unmatched: map[string]int64{"shop": 7}, Invalid: 1, Cancelled: 2, OverridesIgnored: 3, Waiting: 4, WaitingRefused: 5},
 		rule("", "orders", "orders", 10),
 		keyed(rule("", "per-user", "orders", 20), 5),
 	)
@@ -75,20 +78,25 @@ sidecard_connections{listener="status"} 0
 # TYPE sidecard_connections_refused_total counter
 sidecard_connections_refused_total{listener="grpc"} 3
 sidecard_connections_refused_total{listener="status"} 0
-# HELP sidecard_decisions_total What rules decided: pass, block, or shadow_block for a rule that only watches.
+# HELP sidecard_decisions_total What rules decided: pass, wait for a pass that came late, block, or shadow_block for a rule that only watches.
 # TYPE sidecard_decisions_total counter
 sidecard_decisions_total{outcome="block",resource="orders",rule="orders"} 11
 sidecard_decisions_total{outcome="block",resource="orders",rule="per-user"} 21
-sidecard_decisions_total{outcome="pass",resource="orders",rule="orders"} 10
-sidecard_decisions_total{outcome="pass",resource="orders",rule="per-user"} 20
+sidecard_decisions_total{outcome="pass",resource="orders",rule="orders"} 9
+sidecard_decisions_total{outcome="pass",resource="orders",rule="per-user"} 18
 sidecard_decisions_total{outcome="shadow_block",resource="orders",rule="orders"} 12
 sidecard_decisions_total{outcome="shadow_block",resource="orders",rule="per-user"} 22
+sidecard_decisions_total{outcome="wait",resource="orders",rule="orders"} 1
+sidecard_decisions_total{outcome="wait",resource="orders",rule="per-user"} 2
 # HELP sidecard_invalid_requests_total Requests refused as malformed.
 # TYPE sidecard_invalid_requests_total counter
 sidecard_invalid_requests_total 1
 # HELP sidecard_key_overflow_total Requests whose parameter value found no room in the rule's table.
 # TYPE sidecard_key_overflow_total counter
 sidecard_key_overflow_total{rule="per-user"} 24
+# HELP sidecard_key_table_bytes Memory of the rule's table of parameter values.
+# TYPE sidecard_key_table_bytes gauge
+sidecard_key_table_bytes{rule="per-user"} 5000
 # HELP sidecard_keys Parameter values that the rule holds; those that have expired leave within a minute or so.
 # TYPE sidecard_keys gauge
 sidecard_keys{rule="per-user"} 5
@@ -118,6 +126,16 @@ sidecard_rules_reloads_total{result="success"} 2
 # HELP sidecard_unmatched_total Descriptors that no rule applied to.
 # TYPE sidecard_unmatched_total counter
 sidecard_unmatched_total{domain="shop"} 7
+# HELP sidecard_unused_places_total Places in the rule's queue that were promised to a call that was given up or refused, and could go to no other.
+# TYPE sidecard_unused_places_total counter
+sidecard_unused_places_total{rule="orders"} 16
+sidecard_unused_places_total{rule="per-user"} 26
+# HELP sidecard_waiting Calls that a rule makes wait at the moment.
+# TYPE sidecard_waiting gauge
+sidecard_waiting 4
+# HELP sidecard_waiting_refused_total Calls refused because limits.waiting calls were waiting.
+# TYPE sidecard_waiting_refused_total counter
+sidecard_waiting_refused_total 5
 `
 	if err := testutil.GatherAndCompare(m.registry, strings.NewReader(want), ours...); err != nil {
 		t.Error(err)
@@ -203,21 +221,24 @@ func TestEqualAndStrangeNamesDoNotSpoilTheScrape(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(
-		ruleCollector{func() []engine.RuleState { return rules }},
+		ruleCollector{func() []engine.RuleState { return rules }, new(passes)},
 		callCollector{func() Calls { return Calls{Unmatched: map[string]int64{"d\xff": 1, "d\xfe": 2}} }},
 	)
 	const want = `
-# HELP sidecard_decisions_total What rules decided: pass, block, or shadow_block for a rule that only watches.
+# HELP sidecard_decisions_total What rules decided: pass, wait for a pass that came late, block, or shadow_block for a rule that only watches.
 # TYPE sidecard_decisions_total counter
 sidecard_decisions_total{outcome="block",resource="orders",rule="same"} 302
 sidecard_decisions_total{outcome="block",resource="r` + "\uFFFD" + `",rule="odd"} 4
 sidecard_decisions_total{outcome="block",resource="search",rule="same"} 1001
-sidecard_decisions_total{outcome="pass",resource="orders",rule="same"} 300
+sidecard_decisions_total{outcome="pass",resource="orders",rule="same"} 270
 sidecard_decisions_total{outcome="pass",resource="r` + "\uFFFD" + `",rule="odd"} 2
-sidecard_decisions_total{outcome="pass",resource="search",rule="same"} 1000
+sidecard_decisions_total{outcome="pass",resource="search",rule="same"} 900
 sidecard_decisions_total{outcome="shadow_block",resource="orders",rule="same"} 304
 sidecard_decisions_total{outcome="shadow_block",resource="r` + "\uFFFD" + `",rule="odd"} 6
 sidecard_decisions_total{outcome="shadow_block",resource="search",rule="same"} 1002
+sidecard_decisions_total{outcome="wait",resource="orders",rule="same"} 30
+sidecard_decisions_total{outcome="wait",resource="r` + "\uFFFD" + `",rule="odd"} 0
+sidecard_decisions_total{outcome="wait",resource="search",rule="same"} 100
 # HELP sidecard_keys Parameter values that the rule holds; those that have expired leave within a minute or so.
 # TYPE sidecard_keys gauge
 sidecard_keys{rule="same"} 7
@@ -245,9 +266,34 @@ func TestHandlerWhileRulesChange(t *testing.T) {
 	for range 20 {
 		w := httptest.NewRecorder()
 		m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-		if w.Code != 200 || !strings.Contains(w.Body.String(), `sidecard_decisions_total{outcome="pass",resource="orders",rule="orders"} 10`) {
+		if w.Code != 200 || !strings.Contains(w.Body.String(), `sidecard_decisions_total{outcome="pass",resource="orders",rule="orders"} 9`) {
 			t.Fatalf("got %d and\n%s", w.Code, w.Body)
 		}
 	}
 	wg.Wait()
+}
+
+// Whatever is decided during a scrape, no counter goes down.
+func TestPassesNeverGoDown(t *testing.T) {
+	t.Parallel()
+	c := new(engine.Counters)
+	rules := []engine.RuleState{{Rule: &engine.CompiledRule{Counters: c}}}
+	var p passes
+	for _, step := range []struct{ passed, waited, want int64 }{
+		{5, 1, 4},
+		{6, 1, 5}, // one that waits, of which only half has been counted
+		{6, 2, 5}, // now all of it: 4 have passed at once
+		{7, 2, 5},
+		{8, 2, 6},
+		{8, 9, 6},
+	} {
+		c.Passed.Store(step.passed)
+		c.Waited.Store(step.waited)
+		if got := p.read(rules); got[0] != step.want {
+			t.Errorf("%d passed and %d of them late: got %d at once, want %d", step.passed, step.waited, got[0], step.want)
+		}
+	}
+	if p.read(nil); len(p.shown) != 0 {
+		t.Error("a rule that has left is still held")
+	}
 }

@@ -123,7 +123,9 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 
 // take notes the controller's answer.
 func (u *use) take(a answer) {
-	u.left, u.wait, u.untracked = a.remaining, a.wait, a.untracked
+	// A long queue has room for more than passes in an interval; no view is served by saying so.
+	u.left = min(a.remaining, u.rule.Limit+u.rule.Burst)
+	u.wait, u.untracked = a.wait, a.untracked
 	if a.ok {
 		return
 	}

@@ -15,13 +15,13 @@ func TestDrain(t *testing.T) {
 		want  []string // of five calls at 0 and two at 300 ms; Drain is called at 200 ms
 	}{
 		"answered at their time up to the limit, then refused": {1300 * time.Millisecond, []string{
-			"0s-0s OK: OK 9/2 1s", "0s-500ms OK: OK 8/2 1s", "0s-1s OK: OK 7/2 1s", "0s-1.5s OK: OK 6/2 1s", "0s-1.5s OVER_LIMIT: OVER_LIMIT 0/2 1s",
+			"0s-0s OK: OK 2/2 1s", "0s-500ms OK: OK 2/2 1s", "0s-1s OK: OK 2/2 1s", "0s-1.5s OK: OK 2/2 1s", "0s-1.5s OVER_LIMIT: OVER_LIMIT 0/2 1s",
 			"300ms-300ms OVER_LIMIT: OVER_LIMIT 0/2 1s", "300ms-300ms OVER_LIMIT: OVER_LIMIT 0/2 1s"}},
 		"long enough for all": {time.Hour, []string{
-			"0s-0s OK: OK 9/2 1s", "0s-500ms OK: OK 8/2 1s", "0s-1s OK: OK 7/2 1s", "0s-1.5s OK: OK 6/2 1s", "0s-2s OK: OK 5/2 1s",
-			"300ms-2.5s OK: OK 5/2 1s", "300ms-3s OK: OK 4/2 1s"}},
+			"0s-0s OK: OK 2/2 1s", "0s-500ms OK: OK 2/2 1s", "0s-1s OK: OK 2/2 1s", "0s-1.5s OK: OK 2/2 1s", "0s-2s OK: OK 2/2 1s",
+			"300ms-2.5s OK: OK 2/2 1s", "300ms-3s OK: OK 2/2 1s"}},
 		"at once": {0, []string{
-			"0s-0s OK: OK 9/2 1s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 1s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 1s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 2s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 2s",
+			"0s-0s OK: OK 2/2 1s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 1s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 1s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 2s", "0s-200ms OVER_LIMIT: OVER_LIMIT 0/2 2s",
 			"", ""}}, // depends on the order in which the others gave their places back
 	} {
 		t.Run(name, func(t *testing.T) {

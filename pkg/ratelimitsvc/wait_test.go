@@ -85,59 +85,59 @@ func TestWaits(t *testing.T) {
 		steps []step
 	}{
 		"each at its time": {steps: []step{
-			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
-			{ask: queue, want: "0s-500ms OK: OK 8/2 1s"},
-			{ask: queue, want: "0s-1s OK: OK 7/2 1s"},
-			{after: 700 * time.Millisecond, ask: queue, want: "700ms-1.5s OK: OK 8/2 1s"},
+			{ask: queue, want: "0s-0s OK: OK 2/2 1s"},
+			{ask: queue, want: "0s-500ms OK: OK 2/2 1s"},
+			{ask: queue, want: "0s-1s OK: OK 2/2 1s"},
+			{after: 700 * time.Millisecond, ask: queue, want: "700ms-1.5s OK: OK 2/2 1s"},
 		}},
 		"those that would wait the whole time are refused at once": {steps: []step{
-			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-0s OK: OK 9/2 1s"},
-			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-1s OK: OK 7/2 1s"},
-			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-2s OK: OK 5/2 1s"},
-			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-3s OK: OK 3/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-0s OK: OK 2/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-1s OK: OK 2/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-2s OK: OK 2/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-3s OK: OK 2/2 1s"},
 			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-4s OK: OK 1/2 1s"},
 			{ask: describe(withHits(pairs("route", "queue"), 2, false)), want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 1s"},
 			{ask: queue, want: "0s-4.5s OK: OK 0/2 1s"},
 			{ask: describe(withHits(pairs("route", "queue"), 3, false)), want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2"},
 		}},
 		"the deadline is compared before a place is taken": {steps: []step{
-			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
+			{ask: queue, want: "0s-0s OK: OK 2/2 1s"},
 			{for_: 505*time.Millisecond - 1, ask: queue, want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 1s"},
 			{for_: time.Millisecond, ask: queue, want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 1s"},
 			{for_: 505 * time.Millisecond, ask: queue, want: "0s-500ms OK: OK 0/2 1s"},
-			{for_: 10 * time.Second, ask: queue, want: "0s-1s OK: OK 7/2 1s"},
+			{for_: 10 * time.Second, ask: queue, want: "0s-1s OK: OK 2/2 1s"},
 		}},
 		"those who leave give back the newest place, and no other": {steps: []step{
-			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
+			{ask: queue, want: "0s-0s OK: OK 2/2 1s"},
 			{gone: 100 * time.Millisecond, ask: queue, want: "0s-100ms Canceled"},
 			{after: 200 * time.Millisecond, gone: 100 * time.Millisecond, ask: queue, want: "200ms-300ms Canceled"},
-			{ask: queue, want: "200ms-1s OK: OK 8/2 1s"},
+			{ask: queue, want: "200ms-1s OK: OK 2/2 1s"},
 		}},
 		"a peek never waits": {steps: []step{
-			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
-			{ask: describe(withHits(pairs("route", "queue"), 0, false)), want: "0s-0s OK: OK 9/2 1s"},
-			{ask: queue, want: "0s-500ms OK: OK 8/2 1s"},
+			{ask: queue, want: "0s-0s OK: OK 2/2 1s"},
+			{ask: describe(withHits(pairs("route", "queue"), 0, false)), want: "0s-0s OK: OK 2/2 1s"},
+			{ask: queue, want: "0s-500ms OK: OK 2/2 1s"},
 		}},
 		"a queue for each value": {steps: []step{
-			{ask: bob, want: "0s-0s OK: OK 9/2 1s"},
-			{ask: bob, want: "0s-500ms OK: OK 8/2 1s"},
+			{ask: bob, want: "0s-0s OK: OK 2/2 1s"},
+			{ask: bob, want: "0s-500ms OK: OK 2/2 1s"},
 			{gone: 100 * time.Millisecond, ask: bob, want: "0s-100ms Canceled"},
-			{ask: eve, want: "0s-0s OK: OK 9/2 1s"},
-			{ask: eve, want: "0s-500ms OK: OK 8/2 1s"},
-			{after: 200 * time.Millisecond, ask: bob, want: "200ms-1s OK: OK 8/2 1s"},
+			{ask: eve, want: "0s-0s OK: OK 2/2 1s"},
+			{ask: eve, want: "0s-500ms OK: OK 2/2 1s"},
+			{after: 200 * time.Millisecond, ask: bob, want: "200ms-1s OK: OK 2/2 1s"},
 		}},
 		"the longest wait of all rules": {steps: []step{
-			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
-			{ask: queue, want: "0s-500ms OK: OK 8/2 1s"},
-			{ask: describe(pairs("route", "queue"), pairs("route", "other"), pairs()), want: "0s-1s OK: OK 7/2 1s, OK 9/2, OK"},
+			{ask: queue, want: "0s-0s OK: OK 2/2 1s"},
+			{ask: queue, want: "0s-500ms OK: OK 2/2 1s"},
+			{ask: describe(pairs("route", "queue"), pairs("route", "other"), pairs()), want: "0s-1s OK: OK 2/2 1s, OK 2/2, OK"},
 		}},
 		"no more than may": {cfg: Config{MaxWaiting: 2}, steps: []step{
-			{ask: queue, want: "0s-0s OK: OK 9/2 1s"},
-			{ask: queue, want: "0s-500ms OK: OK 8/2 1s"},
-			{ask: queue, want: "0s-1s OK: OK 7/2 1s"},
+			{ask: queue, want: "0s-0s OK: OK 2/2 1s"},
+			{ask: queue, want: "0s-500ms OK: OK 2/2 1s"},
+			{ask: queue, want: "0s-1s OK: OK 2/2 1s"},
 			{ask: queue, want: "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 2s"},
 			{ask: window, want: "0s-0s OK: OK 1/2 1m0s"},
-			{after: 600 * time.Millisecond, ask: queue, want: "600ms-1.5s OK: OK 8/2 1s"},
+			{after: 600 * time.Millisecond, ask: queue, want: "600ms-1.5s OK: OK 2/2 1s"},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestWaitKeepsNothing(t *testing.T) {
 		want        string
 		left        string // of the window afterwards
 	}{
-		"answered":         {want: "0s-500ms OK: OK 0/2 59s, OK 8/2 1s, OK", left: "OVER_LIMIT: OVER_LIMIT 0/2 59s"},
+		"answered":         {want: "0s-500ms OK: OK 0/2 59s, OK 2/2 1s, OK", left: "OVER_LIMIT: OVER_LIMIT 0/2 59s"},
 		"given up":         {gone: 100 * time.Millisecond, want: "0s-100ms Canceled", left: "OK: OK 1/2 59s"},
 		"refused at drain": {drain: 200 * time.Millisecond, want: "0s-200ms OVER_LIMIT: OK 0/2 59s, OVER_LIMIT 0/2 1s, OK", left: "OK: OK 1/2 59s"},
 	} {
@@ -248,7 +248,7 @@ func TestWaitUnusedPlaces(t *testing.T) {
 		if n := v.w.engine.Rules()[0].Rule.UnusedPlaces.Load(); n != 1 || v.w.counters.Cancelled.Load() != 1 {
 			t.Errorf("got %d unused places, %d cancelled, want 1 and 1", n, v.w.counters.Cancelled.Load())
 		}
-		if last.String() != "0s-1s OK: OK 7/2 1s" {
+		if last.String() != "0s-1s OK: OK 2/2 1s" {
 			t.Errorf("the one behind: got %q", last)
 		}
 	})
@@ -297,7 +297,7 @@ func TestWaitFullMeanwhile(t *testing.T) {
 		waiting.Add(-1)
 		next := v.start(t.Context(), queue)
 		v.done()
-		if late.String() != "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 1s" || next.String() != "0s-500ms OK: OK 8/2 1s" {
+		if late.String() != "0s-0s OVER_LIMIT: OVER_LIMIT 0/2 1s" || next.String() != "0s-500ms OK: OK 2/2 1s" {
 			t.Errorf("got %q, then %q", late, next)
 		}
 		if n := v.w.counters.WaitingRefused.Load(); n != 1 || v.waiting() != 0 {

@@ -81,7 +81,7 @@ type Request struct {
 	// PathTooLarge is set when the path is beyond the bounds of matching: Path is then empty and
 	// every API group that has rules counts as matched and refuses.
 	PathTooLarge bool
-	Method       string // as sent
+	Method       string // upper case
 	Host         string // lower case, without port and trailing dot
 	ClientIP     string
 	Origin       string // the caller

@@ -51,7 +51,7 @@ type Counters struct {
 
 // keyOf finds the budget of the rule that a request belongs to. When the rule does not apply,
 // applies is false; when it refuses whatever the budget says, the reason is not ReasonNone.
-func (r *CompiledRule) keyOf(q *Request) (k window.Key, reason Reason, applies bool) {
+func (r *CompiledRule) keyOf(q *Request, w *work) (k window.Key, reason Reason, applies bool) {
 	if r.param == nil {
 		return 0, ReasonNone, true
 	}
@@ -71,7 +71,7 @@ func (r *CompiledRule) keyOf(q *Request) (k window.Key, reason Reason, applies b
 		}
 		return 0, ReasonNone, false
 	}
-	limited, ok := r.param.concerns(v)
+	limited, ok := r.param.concerns(v, w)
 	switch {
 	case !ok:
 		return 0, ReasonInputTooLarge, true

@@ -11,6 +11,7 @@ type scratch struct {
 	uses   []use
 	grants []grant // per use; what it holds counts only if the use is charged
 	api    apiScratch
+	work   work
 }
 
 // use is one rule applied to one request of a call.
@@ -64,6 +65,7 @@ func (e *Engine) Cancel(now int64, c *Call) { c.refund(now) }
 func (c *Call) begin() {
 	c.uses = c.uses[:0]
 	c.Overall, c.Wait = Pass, 0
+	c.work.left = maxWork
 	if cap(c.Verdicts) < len(c.Items) {
 		c.Verdicts = make([]Verdict, len(c.Items))
 	}
@@ -83,12 +85,12 @@ func (d *domain) collect(now int64, c *Call, i int) {
 	if d.apis == nil {
 		return
 	}
-	for _, g := range d.apis.match(q, &c.api) {
+	for _, g := range d.apis.match(q, &c.api, &c.work) {
 		reason := ReasonNone
-		if q.PathTooLarge && d.apis.byPath[g] {
+		if g.unknown {
 			reason = ReasonInputTooLarge
 		}
-		for _, r := range d.apiRules[g] {
+		for _, r := range d.apiRules[g.group] {
 			c.peek(now, r, i, reason)
 		}
 	}
@@ -96,7 +98,7 @@ func (d *domain) collect(now int64, c *Call, i int) {
 
 func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	q := &c.Items[i]
-	k, why, applies := r.keyOf(q)
+	k, why, applies := r.keyOf(q, &c.work)
 	if !applies {
 		return
 	}

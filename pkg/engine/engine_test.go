@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,6 +165,44 @@ func TestPathTooLargeRefusesGroupsThatLookAtPaths(t *testing.T) {
 	e.Decide(start, &c)
 	if v := c.Verdicts[0]; v.Code != engine.Block || v.Rule.ID != "paths" || v.Reason != engine.ReasonInputTooLarge {
 		t.Errorf("got %+v", v)
+	}
+}
+
+// However many regular expressions there are, a call tries only so many bytes on them. What was not
+// tried refuses; a path of ordinary length is always tried.
+func TestRegularExpressionsWithinBounds(t *testing.T) {
+	t.Parallel()
+	var set rule.Set
+	for i := range 300 {
+		name := fmt.Sprint("g", i)
+		set.GatewayFlow = append(set.GatewayFlow, ofAPI(flow(name, name, 1000)))
+		set.APIs = append(set.APIs, api(name, rule.PredicateItem{Pattern: fmt.Sprintf("/(a|b)*x%d", i), Match: rule.PathRegex}))
+	}
+	whole := perUser("regex", "users", 1000)
+	whole.Param.Pattern, whole.Param.Match = "(a|b)*x", rule.MatchRegex
+	for i := range 20 {
+		r := whole
+		r.ID = fmt.Sprint("regex", i)
+		set.GatewayFlow = append(set.GatewayFlow, r)
+	}
+	e := newEngine(t, set)
+	var c engine.Call
+	long := strings.Repeat("ab", 30<<10)
+	for _, tt := range []struct {
+		name   string
+		q      engine.Request
+		reason engine.Reason
+	}{
+		{"short path", request("", "/abx7", ""), engine.ReasonNone},
+		{"short path that matches none", request("", "/abc", ""), engine.ReasonNone},
+		{"long path", request("", "/"+long, ""), engine.ReasonInputTooLarge},
+		{"short value", request("users", "", "abx"), engine.ReasonNone},
+		{"long value", request("users", "", long), engine.ReasonInputTooLarge},
+	} {
+		decide(e, start, &c, tt.q)
+		if v := c.Verdicts[0]; v.Reason != tt.reason {
+			t.Errorf("%s: reason %v, want %v", tt.name, v.Reason, tt.reason)
+		}
 	}
 }
 

@@ -44,11 +44,19 @@ type regexItem struct {
 
 // apiScratch is the working memory of match, kept between calls.
 type apiScratch struct {
-	ant   antScratch
-	items []*apiItem
-	seen  []uint32 // per group, the stamp of the request that last entered it
-	stamp uint32
-	found []int32
+	ant     antScratch
+	items   []*apiItem
+	untried []*apiItem // whose regular expression was not tried, for want of work
+	seen    []uint32   // per group, the stamp of the request that last entered it
+	stamp   uint32
+	found   []entered
+}
+
+// entered is a group that a request enters. unknown: it may or may not, which could not be found
+// out within bounds.
+type entered struct {
+	group   int32
+	unknown bool
 }
 
 func compileAPIs(defs []rule.APIDefinition) (*apiMatcher, error) {
@@ -129,42 +137,47 @@ func literalPrefix(expr string) string {
 	return prefix
 }
 
-// match returns the indexes of the groups that the request enters, in the order of their
-// definition. The slice is valid until the next call with the same scratch.
-func (m *apiMatcher) match(r *Request, s *apiScratch) []int32 {
-	s.items, s.found = s.items[:0], s.found[:0]
-	m.anyHost.collect(r.Path, s)
+// match returns the groups that the request enters, in the order of their definition. The slice is
+// valid until the next call with the same scratch.
+func (m *apiMatcher) match(r *Request, s *apiScratch, w *work) []entered {
+	s.items, s.untried, s.found = s.items[:0], s.untried[:0], s.found[:0]
+	m.anyHost.collect(r.Path, s, w)
 	if r.Host != "" {
 		if p := m.hosts[r.Host]; p != nil {
-			p.collect(r.Path, s)
+			p.collect(r.Path, s, w)
 		}
-		m.collectSuffixes(r, s)
+		m.collectSuffixes(r, s, w)
 	}
 	s.begin(m.groups)
 	for _, it := range s.items {
 		if it.accepts(r.Method) {
-			s.enter(it.group)
+			s.enter(it.group, false)
+		}
+	}
+	for _, it := range s.untried {
+		if it.accepts(r.Method) {
+			s.enter(it.group, true)
 		}
 	}
 	if r.PathTooLarge {
 		for g, looks := range m.byPath {
 			if looks {
-				s.enter(int32(g))
+				s.enter(int32(g), true)
 			}
 		}
 	}
 	if len(s.found) == 0 {
 		for _, g := range m.others {
-			s.enter(g)
+			s.enter(g, false)
 		}
 	}
-	slices.Sort(s.found)
+	slices.SortFunc(s.found, func(a, b entered) int { return int(a.group - b.group) })
 	return s.found
 }
 
 // collectSuffixes looks up every tail of the host that could be a suffix pattern: those that begin
 // at a dot and are no longer than the longest pattern.
-func (m *apiMatcher) collectSuffixes(r *Request, s *apiScratch) {
+func (m *apiMatcher) collectSuffixes(r *Request, s *apiScratch, w *work) {
 	host := r.Host
 	if len(m.suffixes) == 0 {
 		return
@@ -174,12 +187,12 @@ func (m *apiMatcher) collectSuffixes(r *Request, s *apiScratch) {
 			continue
 		}
 		if p := m.suffixes[host[i:]]; p != nil {
-			p.collect(r.Path, s)
+			p.collect(r.Path, s, w)
 		}
 	}
 }
 
-func (p *pathMatcher) collect(path string, s *apiScratch) {
+func (p *pathMatcher) collect(path string, s *apiScratch, w *work) {
 	s.items = append(s.items, p.anyPath...)
 	if path == "" {
 		return
@@ -189,7 +202,12 @@ func (p *pathMatcher) collect(path string, s *apiScratch) {
 		s.items = p.ant.walk(path, &s.ant, s.items)
 	}
 	for i := range p.regex {
-		if x := &p.regex[i]; strings.HasPrefix(path, x.prefix) && x.re.MatchString(path) {
+		x := &p.regex[i]
+		switch {
+		case !strings.HasPrefix(path, x.prefix):
+		case !w.afford(len(path)):
+			s.untried = append(s.untried, x.item)
+		case x.re.MatchString(path):
 			s.items = append(s.items, x.item)
 		}
 	}
@@ -211,9 +229,9 @@ func (s *apiScratch) begin(groups int) {
 	}
 }
 
-func (s *apiScratch) enter(group int32) {
+func (s *apiScratch) enter(group int32, unknown bool) {
 	if s.seen[group] != s.stamp {
 		s.seen[group] = s.stamp
-		s.found = append(s.found, group)
+		s.found = append(s.found, entered{group, unknown})
 	}
 }

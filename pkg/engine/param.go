@@ -8,8 +8,7 @@ import (
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
-// maxMatchBytes bounds the values that contains and regex patterns are run over. Both are linear,
-// so this bounds the time that a client can make one rule take.
+// maxMatchBytes bounds the values that contains and regex patterns are run over.
 const maxMatchBytes = 64 << 10
 
 // param is the compiled parameter of a rule.
@@ -65,7 +64,7 @@ func presentUnlessEmpty(s string) Presence {
 
 // concerns says whether the rule limits this value at all; ok is false when that cannot be
 // evaluated within bounds.
-func (p *param) concerns(v string) (limited, ok bool) {
+func (p *param) concerns(v string, w *work) (limited, ok bool) {
 	if p.pattern == "" {
 		return true, true
 	}
@@ -80,6 +79,9 @@ func (p *param) concerns(v string) (limited, ok bool) {
 	}
 	if p.match == rule.MatchContains {
 		return strings.Contains(v, p.pattern), true
+	}
+	if !w.afford(len(v)) {
+		return false, false
 	}
 	return p.re.MatchString(v), true
 }

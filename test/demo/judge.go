@@ -38,6 +38,10 @@ func judge(r rule.GatewayFlowRule, values []string, replies [][]envoytest.Reply)
 		}
 	}
 	out.measured = fmt.Sprintf("%d of %d", most, bound)
+	held := longestPass(slices.Concat(replies...))
+	if r.Behavior == rule.BehaviorQueue {
+		out.measured += fmt.Sprintf(", up to %s late", held.Round(time.Millisecond))
+	}
 	switch {
 	case out.fault != "":
 	case out.tally.Other > 0:
@@ -46,19 +50,42 @@ func judge(r rule.GatewayFlowRule, values []string, replies [][]envoytest.Reply)
 		out.fault = "it refused nothing"
 	case r.Limit > 0 && out.tally.Passed == 0:
 		out.fault = "nothing passed"
+	case r.Behavior == rule.BehaviorQueue && held < r.Interval/time.Duration(r.Limit):
+		out.fault = "nothing waited"
 	}
 	return out
 }
 
-// measure returns how many requests passed where the rule's mode bounds them, and the bound: in
-// every real interval if strict, over the whole load if aligned.
-func measure(r rule.GatewayFlowRule, replies []envoytest.Reply) (passed, bound int64, text string) {
-	seconds := r.Interval / time.Second
-	if r.Window == rule.WindowStrict || r.Limit == 0 {
-		return int64(envoytest.MostWithin(replies, r.Interval)), r.Limit, fmt.Sprintf("%d in any %d s", r.Limit, seconds)
+// longestPass returns the longest time that a passed request took.
+func longestPass(replies []envoytest.Reply) time.Duration {
+	var longest time.Duration
+	for _, r := range replies {
+		if r.Passed() {
+			longest = max(longest, r.Done.Sub(r.Sent))
+		}
 	}
-	intervals := int64((envoytest.Span(replies) + r.Interval - 1) / r.Interval)
+	return longest
+}
+
+// measure returns how many requests passed where the rule's kind bounds them, and the bound: in
+// every real interval if strict, else over the whole load.
+func measure(r rule.GatewayFlowRule, replies []envoytest.Reply) (passed, bound int64, text string) {
 	passed = int64(envoytest.Count(replies).Passed)
+	span, seconds := envoytest.Span(replies), r.Interval/time.Second
+	// What a client may start with, and then evenly at the rate.
+	from := func(start int64) (int64, int64, string) {
+		evenly := int64(span) * r.Limit / int64(r.Interval)
+		return passed, start + evenly, fmt.Sprintf("%d+%d in %.1f s", start, evenly, span.Seconds())
+	}
+	switch {
+	case r.Window == rule.WindowStrict || r.Limit == 0:
+		return int64(envoytest.MostWithin(replies, r.Interval)), r.Limit + r.Burst, fmt.Sprintf("%d in any %d s", r.Limit+r.Burst, seconds)
+	case r.Behavior == rule.BehaviorQueue:
+		return from(1)
+	case r.Burst > 0:
+		return from(r.Limit + r.Burst)
+	}
+	intervals := int64((span + r.Interval - 1) / r.Interval)
 	return passed, r.Limit * (intervals + 1), fmt.Sprintf("%d·(%d+1) in %d s", r.Limit, intervals, time.Duration(intervals)*seconds)
 }
 
@@ -81,10 +108,13 @@ func resource(r rule.GatewayFlowRule) string {
 }
 
 func mode(r rule.GatewayFlowRule) string {
-	if r.Window == rule.WindowStrict {
-		return "strict"
+	switch {
+	case r.Behavior == rule.BehaviorQueue:
+		return r.Behavior.String()
+	case r.Burst > 0:
+		return fmt.Sprintf("%s, burst %d", r.Window, r.Burst)
 	}
-	return "aligned"
+	return r.Window.String()
 }
 
 func mark(r row) string {

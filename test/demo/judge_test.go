@@ -30,6 +30,12 @@ func TestJudgeFindsFaults(t *testing.T) {
 	aligned.Window = rule.WindowAligned
 	closed := strict
 	closed.Limit = 0
+	burst, queue := aligned, rule.GatewayFlowRule{ID: "r", Limit: 2, Interval: time.Second, Behavior: rule.BehaviorQueue, Window: rule.WindowNone}
+	burst.Burst = 3
+	late := func(replies []envoytest.Reply) []envoytest.Reply {
+		replies[0].Done = replies[0].Sent.Add(time.Second)
+		return replies
+	}
 	for _, c := range []struct {
 		name    string
 		rule    rule.GatewayFlowRule
@@ -42,6 +48,12 @@ func TestJudgeFindsFaults(t *testing.T) {
 		{"aligned, kept", aligned, [][]envoytest.Reply{append(passing(0, 1, 2, 3), refused("r"))}, ""},
 		{"aligned, broken", aligned, [][]envoytest.Reply{append(passing(0, 1, 2, 3, 4), refused("r"))}, "5 passed, the bound is 4"},
 		{"a limit of 0, broken", closed, [][]envoytest.Reply{append(passing(0), refused("r"))}, "1 passed, the bound is 0"},
+		{"burst, kept", burst, [][]envoytest.Reply{append(passing(0, 1, 2, 3, 999), refused("r"))}, ""},
+		{"burst, kept by what comes back", burst, [][]envoytest.Reply{append(passing(0, 1, 2, 3, 4, 5, 999), refused("r"))}, ""},
+		{"burst, broken", burst, [][]envoytest.Reply{append(passing(0, 1, 2, 3, 4, 5, 6, 999), refused("r"))}, "8 passed, the bound is 7"},
+		{"queueing, kept", queue, [][]envoytest.Reply{append(late(passing(0, 1, 999)), refused("r"))}, ""},
+		{"queueing, broken", queue, [][]envoytest.Reply{append(late(passing(0, 1, 2, 999)), refused("r"))}, "4 passed, the bound is 3"},
+		{"queueing that holds nothing back", queue, [][]envoytest.Reply{append(passing(0, 500, 1000), refused("r"))}, "nothing waited"},
 		{"nothing passed", strict, [][]envoytest.Reply{{refused("r")}}, "nothing passed"},
 		{"another rule did all the work", strict, [][]envoytest.Reply{append(passing(0), refused("other"))}, "it refused nothing"},
 		{"neither 200 nor 429", strict, [][]envoytest.Reply{append(passing(0), refused("r"), envoytest.Reply{Status: 503})}, "1 requests got neither"},

@@ -39,6 +39,12 @@ func phases(url string) [][]load {
 			{"login-per-client", []string{"127.0.0.11", "127.0.0.12"}, func(string, int) *http.Request {
 				return get(url + "/login")
 			}},
+			{"images-with-burst", []string{"anyone"}, func(_ string, n int) *http.Request {
+				return get(url + "/images/" + strconv.Itoa(n))
+			}},
+			{"reports-one-by-one", []string{"anyone"}, func(string, int) *http.Request {
+				return get(url + "/reports")
+			}},
 			{"internal-closed", []string{"anyone"}, func(_ string, n int) *http.Request {
 				return get(url + []string{"/internal/debug", "/actuator", "//internal//", "/%69nternal/a"}[n%4])
 			}},

@@ -109,10 +109,13 @@ func TestUselessConnectionsAreClosed(t *testing.T) {
 				near, far := net.Pipe()
 				l.conns <- far
 				c := &rawClient{Conn: near, start: time.Now(), frames: http2.NewFramer(near, near)}
-				sent := make(chan struct{})
-				go func() {
+				sent, pings := make(chan struct{}), make(chan [8]byte, 64)
+				go func() { // the one writer of frames
 					defer close(sent)
 					tc.send(c)
+					for data := range pings {
+						c.frames.WritePing(true, data)
+					}
 				}()
 				var closed time.Duration
 				for {
@@ -125,10 +128,11 @@ func TestUselessConnectionsAreClosed(t *testing.T) {
 						break
 					}
 					if ping, ok := f.(*http2.PingFrame); ok && tc.ack && !ping.IsAck() {
-						go c.frames.WritePing(true, ping.Data)
+						pings <- ping.Data
 					}
 				}
 				near.Close()
+				close(pings)
 				<-sent
 				// A frame that comes late puts off the ping by as much, hence the second.
 				if closed < tc.want || closed > tc.want+time.Second {

@@ -2,7 +2,6 @@ package rule
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 )
@@ -113,47 +112,9 @@ func (f *fileLoad) checkItem(at spot, d *itemDraft, clean bool) PredicateItem {
 		f.checkPath(d.pattern.at, item.Pattern, item.Match)
 	}
 	if d.host.ok && d.host.given {
-		f.checkHost(d.host.at, item.Host)
+		f.checkHost(d.host.at, d.host.v)
 	}
 	return item
-}
-
-// normalHost is the spelling in which hosts are compared.
-func normalHost(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }
-
-// checkHost reports what the host of a request can never be.
-func (f *fileLoad) checkHost(at spot, host string) {
-	quoted := fmt.Sprintf("%q", clip(host))
-	if _, rest, has := strings.Cut(host, "://"); has {
-		f.fail(at, quoted+" is a URL, not a host", fmt.Sprintf("write %q", clip(rest)))
-		return
-	}
-	if strings.HasPrefix(host, "[") {
-		if end := strings.IndexByte(host, ']'); end > 0 {
-			if _, err := netip.ParseAddr(host[1:end]); err == nil && end == len(host)-1 {
-				return
-			}
-		}
-	}
-	if name, port, has := strings.Cut(host, ":"); has && port != "" && digits(port) == len(port) {
-		f.fail(at, quoted+" has a port; hosts are compared without", fmt.Sprintf("write %q", clip(name)))
-		return
-	}
-	name := strings.TrimPrefix(host, "*.")
-	switch {
-	case host == "*" || name == "":
-		f.fail(at, quoted+" is no host", "leave host out to match any")
-	case strings.Contains(name, "*"):
-		f.fail(at, quoted+" is no host: * may only stand for the first labels, as in *.example.com", "")
-	case strings.ContainsFunc(name, func(r rune) bool { return r > 0x7e }):
-		f.fail(at, quoted+" is not ASCII, as hosts are on the wire", "write it in its xn-- form")
-	case strings.Contains(name, "..") || name[0] == '.' || strings.ContainsFunc(name, notInHost):
-		f.fail(at, quoted+" is no host", "")
-	}
-}
-
-func notInHost(r rune) bool {
-	return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.')
 }
 
 func decodeMethods(f *fileLoad, at spot, n *node, d *itemDraft) {

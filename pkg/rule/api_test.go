@@ -62,6 +62,8 @@ func TestAPIDefinitionProblems(t *testing.T) {
 
 		{"hosts", `[{"apiName": "a", "predicateItems": [{"host": "a-1.b_c"}, {"host": "*.A.com."}, {"host": "10.0.0.1"}, {"host": "[2001:DB8::1]"}]}]`, ``},
 		{"port", item(`"host": "a.com:80"`), `2:10: error: host: "a.com:80" has a port; hosts are compared without; fix: write "a.com"`},
+		{"port behind IPv6", item(`"host": "[2001:0DB8::1]:80"`), `2:10: error: host: "[2001:0DB8::1]:80" has a port; hosts are compared without; fix: write "[2001:db8::1]"`},
+		{"open bracket", item(`"host": "[2001:db8::1"`), `2:10: error: host: "[2001:db8::1" is no host`},
 		{"URL", item(`"host": "https://a.com"`), `2:10: error: host: "https://a.com" is a URL, not a host; fix: write "a.com"`},
 		{"star", item(`"host": "*"`), `2:10: error: host: "*" is no host; fix: leave host out to match any`},
 		{"star inside", item(`"host": "a.*.com"`), `2:10: error: host: "a.*.com" is no host: * may only stand for the first labels, as in *.example.com`},
@@ -97,7 +99,7 @@ apiDefinitions:
 - apiName: orders
   predicateItems:
   - {pattern: /orders/**, matchStrategy: prefix, host: '*.Example.com.', methods: [get, POST, GET]}
-  - pattern: /o
+  - {pattern: /o, host: '2001:0DB8:0::1'}
 - apiName: rest
   predicateItems:
   - other: true
@@ -106,7 +108,7 @@ apiDefinitions:
 	want := []APIDefinition{
 		{Pos: at(4, 3), Domain: "shop", Name: "orders", Items: []PredicateItem{
 			{Pos: at(6, 5), Pattern: "/orders/**", Match: PathPrefix, Host: "*.example.com", Methods: []string{"GET", "POST"}},
-			{Pos: at(7, 5), Pattern: "/o"},
+			{Pos: at(7, 5), Pattern: "/o", Host: "[2001:db8::1]"},
 		}},
 		{Pos: at(8, 3), Domain: "shop", Name: "rest", Items: []PredicateItem{{Pos: at(10, 5), Other: true}}},
 	}

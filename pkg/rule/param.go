@@ -105,6 +105,9 @@ func (f *fileLoad) checkParam(d *gatewayDraft) *ParamItem {
 	if item.FieldName != "" {
 		f.checkFieldName(p.fieldName.at, item)
 	}
+	if item.Pattern != "" && p.pattern.ok && p.match.ok {
+		f.checkSpelling(p.pattern.at, item)
+	}
 	return item
 }
 

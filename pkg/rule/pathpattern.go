@@ -26,12 +26,13 @@ func (f *fileLoad) checkPath(at spot, pattern string, match PathMatch) {
 		f.warn(at, fmt.Sprintf("%q is compared as it is: matchStrategy exact has no wildcards", clip(pattern)), "write matchStrategy prefix")
 	}
 	if normal := normalPath(pattern); normal != pattern {
-		f.neverMatches(at, pattern, normal)
+		f.neverMatches(at, "paths", pattern, normal)
 	}
 }
 
-func (f *fileLoad) neverMatches(at spot, pattern, normal string) {
-	f.fail(at, fmt.Sprintf("%q never matches: paths are compared in the spelling %q", clip(pattern), clip(normal)), fmt.Sprintf("write %q", clip(normal)))
+// neverMatches reports a pattern for paths, hosts or the like that is not in their one spelling.
+func (f *fileLoad) neverMatches(at spot, what, pattern, normal string) {
+	f.fail(at, fmt.Sprintf("%q never matches: %s are compared in the spelling %q", clip(pattern), what, clip(normal)), fmt.Sprintf("write %q", clip(normal)))
 }
 
 // hasWildcard tells an Ant pattern from a literal, as Spring does.
@@ -77,7 +78,7 @@ func (f *fileLoad) checkAnt(at spot, pattern string) {
 		}
 	}
 	if normal := "/" + spelt.String(); normal != pattern {
-		f.neverMatches(at, pattern, normal)
+		f.neverMatches(at, "paths", pattern, normal)
 	}
 }
 

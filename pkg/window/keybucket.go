@@ -16,7 +16,7 @@ import "time"
 //
 // now is in nanoseconds since the Unix epoch and not negative; a caller whose clock lies behind
 // finds no refill, and one whose key has no entry is served as if it came when the table last judged
-// one expired. No method allocates, except where TryAcquire or Maintain resizes a shard, and where
+// one expired, or its sketch was last charged. No method allocates, except where TryAcquire or Maintain resizes a shard, and where
 // the first key of many finds no room. A KeyBucket is safe for concurrent use; make it with
 // NewKeyBucket, the zero value is not usable.
 type KeyBucket struct {
@@ -43,7 +43,7 @@ func (t *KeyBucket) Peek(now int64, k Key, n int64, r Rate, burst int64) Result 
 	var h history
 	s, at, slot := t.find(sh, now, k, r, &h)
 	res := s.peek(at, n, r, burst)
-	if slot >= 0 || t.neverFits(&h, res) || t.hasRoom(sh, t.own(now), k) {
+	if slot >= 0 || !res.OK && t.never(n, r, burst) || t.hasRoom(sh, t.own(now), k) {
 		return res
 	}
 	return t.untracked(res, h.answer(n, r.Limit()))
@@ -59,7 +59,7 @@ func (t *KeyBucket) TryAcquire(now int64, k Key, n int64, r Rate, burst int64) (
 	before, at, slot := t.find(sh, now, k, r, &h)
 	after, p, res := before.acquire(at, n, r, burst)
 	if !res.OK {
-		if slot < 0 && !t.neverFits(&h, res) && !t.hasRoom(sh, t.own(now), k) {
+		if slot < 0 && !t.never(n, r, burst) && !t.hasRoom(sh, t.own(now), k) {
 			t.overflows.Add(1)
 			res.Untracked = true
 		}
@@ -114,7 +114,7 @@ func (t *KeyBucket) Release(now int64, k Key, n int64) {
 	lock(&sh.mu)
 	defer sh.mu.Unlock()
 	s := sh.store.Load()
-	if slot := t.entry(s, t.own(now), k); slot >= 0 {
+	if slot, live := t.entry(s, t.own(now), k); live {
 		saveBucket(s, slot, loadBucket(s, slot).release(n))
 	}
 }
@@ -127,18 +127,22 @@ func (t *KeyBucket) Until(now int64, k Key, n int64, r Rate, burst int64) (time.
 	lock(&sh.mu)
 	defer sh.mu.Unlock()
 	var h history
-	s, at, slot := t.find(sh, now, k, r, &h)
-	d, ok := s.until(at, n, r, burst)
-	if d > 0 {
-		d += time.Duration(at - now)
+	s, _, slot := t.find(sh, now, k, r, &h)
+	if slot >= 0 {
+		return s.until(now, n, r, burst)
 	}
-	if !ok || slot >= 0 || t.overflow == OverflowAllow || t.hasRoom(sh, t.own(now), k) {
-		return d, ok
-	}
-	if t.overflow == OverflowBlock || n > r.Limit() {
+	if t.never(n, r, burst) {
 		return 0, false
 	}
-	return h.until(now, n, r.Limit(), int64(t.over.width)), true
+	if t.overflow != OverflowAllow && !t.hasRoom(sh, t.own(now), k) {
+		if t.overflow == OverflowBlock || n > r.Limit() {
+			return 0, false
+		}
+		return h.until(now, n, r.Limit(), int64(t.over.width)), true
+	}
+	// Until it gets an entry, the key's bucket misses what the sketch counts, no less.
+	f, _ := r.fill()
+	return h.until(now, n, f.capacity(burst), int64(t.over.width)), true
 }
 
 // Reset returns how long after now a call would next find more tokens than now; 0 if k's bucket is
@@ -148,13 +152,9 @@ func (t *KeyBucket) Reset(now int64, k Key, r Rate) time.Duration {
 	lock(&sh.mu)
 	defer sh.mu.Unlock()
 	var h history
-	s, at, slot := t.find(sh, now, k, r, &h)
-	if slot < 0 && !t.hasRoom(sh, t.own(now), k) {
+	s, _, slot := t.find(sh, now, k, r, &h)
+	if slot < 0 {
 		return h.reset(now, int64(t.over.width))
 	}
-	d := s.reset(at, r)
-	if d > 0 {
-		d += time.Duration(at - now)
-	}
-	return d
+	return s.reset(now, r)
 }

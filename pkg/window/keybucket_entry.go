@@ -3,16 +3,17 @@ package window
 import "time"
 
 // find returns k's bucket, and the time at which a call at now is served. slot is -1 if k has no
-// entry: then the bucket misses, as of that time, what the sketch counts, which h is filled with.
+// entry that is live: then the bucket misses, as of that time, what the sketch counts, which h is filled with.
 // The lock of the shard is held.
 func (t *KeyBucket) find(sh *shard, now int64, k Key, r Rate, h *history) (state bucketState, at int64, slot int) {
 	s := sh.store.Load()
-	if slot = t.entry(s, t.own(now), k); slot >= 0 {
+	slot, live := t.entry(s, t.own(now), k)
+	if live {
 		return loadBucket(s, slot), now, slot
 	}
 	at = int64(t.seq(t.own(now)))
-	if t.overflow == OverflowSketch {
-		t.over.look(k, uint64(at), h)
+	if slot < 0 && t.overflow == OverflowSketch {
+		at = int64(t.over.look(k, uint64(at), h))
 		if h.total != 0 {
 			state = missing(min(h.total, MaxLimit), at, r)
 		}
@@ -20,9 +21,10 @@ func (t *KeyBucket) find(sh *shard, now int64, k Key, r Rate, h *history) (state
 	return state, at, -1
 }
 
-// neverFits says of an answer for the bucket of a key without an entry whether room for the key
-// would not help.
-func (t *KeyBucket) neverFits(h *history, res Result) bool { return !res.OK && h.total == 0 }
+// never says whether n is refused by a full bucket.
+func (t *KeyBucket) never(n int64, r Rate, burst int64) bool {
+	return !(bucketState{}).peek(0, n, r, burst).OK
+}
 
 // untracked is the verdict on a key that finds no room, where with room it would be res, and the
 // sketch says sketched.

@@ -15,7 +15,7 @@ import "time"
 //
 // now is in nanoseconds since the Unix epoch and not negative. A caller whose clock lies behind is
 // charged to the newest slot of its key, and one whose key has no entry is served as if it came when
-// the table last judged one expired. No method allocates, except where TryAcquire or Maintain
+// the table last judged one expired, or its sketch was last charged. No method allocates, except where TryAcquire or Maintain
 // resizes a shard, and where the first key of many finds no room. A KeyBurst is safe for concurrent
 // use; make it with NewKeyBurst, the zero value is not usable.
 type KeyBurst struct {
@@ -46,7 +46,7 @@ func (t *KeyBurst) Peek(now int64, k Key, n, count, burst int64) Result {
 	var h history
 	e, at, slot := t.find(sh, now, k, count, &h)
 	r := t.answer(e, &h, at, n, count, burst)
-	if slot >= 0 || t.neverFits(&h, r) || t.hasRoom(sh, t.own(now), k) {
+	if slot >= 0 || !r.OK && t.never(at, n, count, burst) || t.hasRoom(sh, t.own(now), k) {
 		return r
 	}
 	return t.untracked(r, h.answer(n, count))
@@ -63,7 +63,7 @@ func (t *KeyBurst) TryAcquire(now int64, k Key, n, count, burst int64) (KeyBurst
 	e, at, slot := t.find(sh, now, k, count, &h)
 	r := t.answer(e, &h, at, n, count, burst)
 	if !r.OK {
-		if slot < 0 && !t.neverFits(&h, r) && !t.hasRoom(sh, t.own(now), k) {
+		if slot < 0 && !t.never(at, n, count, burst) && !t.hasRoom(sh, t.own(now), k) {
 			t.overflows.Add(1)
 			r.Untracked = true
 		}
@@ -121,8 +121,8 @@ func (t *KeyBurst) Refund(now int64, p KeyBurstPermit) {
 	lock(&sh.mu)
 	defer sh.mu.Unlock()
 	s := sh.store.Load()
-	slot := t.entry(s, t.own(now), p.key)
-	if slot < 0 {
+	slot, live := t.entry(s, t.own(now), p.key)
+	if !live {
 		return
 	}
 	e := loadBurst(s, slot)
@@ -147,8 +147,8 @@ func (t *KeyBurst) Release(now int64, k Key, n int64) {
 	lock(&sh.mu)
 	defer sh.mu.Unlock()
 	s := sh.store.Load()
-	slot := t.entry(s, t.own(now), k)
-	if slot < 0 {
+	slot, live := t.entry(s, t.own(now), k)
+	if !live {
 		return
 	}
 	e := loadBurst(s, slot)
@@ -170,18 +170,18 @@ func (t *KeyBurst) Until(now int64, k Key, n, count, burst int64) (time.Duration
 		return 0, false
 	}
 	width := int64(t.over.width)
-	if slot < 0 && t.overflow != OverflowAllow && !t.hasRoom(sh, t.own(now), k) {
+	if slot >= 0 {
+		d, ok := e.bucket.until(at, n, count, burst, t.interval)
+		return max(d, h.until(now, n, count+burst, width)), ok
+	}
+	if t.overflow != OverflowAllow && !t.hasRoom(sh, t.own(now), k) {
 		if t.overflow == OverflowBlock || n > count {
 			return 0, false
 		}
 		return h.until(now, n, count, width), true
 	}
-	h.shorten(t.live)
-	d, ok := e.bucket.until(at, n, count, burst, t.interval)
-	if d > 0 {
-		d += time.Duration(at - now)
-	}
-	return max(d, h.until(now, n, count+burst, width)), ok
+	// Until it gets an entry, the key's bucket misses what the sketch counts, no less.
+	return h.until(now, n, count+burst, width), true
 }
 
 // Reset returns how long after now the oldest slot of k that holds a charge leaves; 0 if none does.

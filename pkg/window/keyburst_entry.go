@@ -41,11 +41,13 @@ func (t *KeyBurst) answer(e burstEntry, h *history, at, n, count, burst int64) R
 }
 
 // find returns k's entry, its bucket carried to count, fills h with its window, and returns the time
-// at which a call at now is served. slot is -1 if k has no entry: then h is what the sketch counts,
+// at which a call at now is served. slot is -1 if k has no entry that is
+// live: then h is what the sketch counts,
 // and the bucket misses as much. The lock of the shard is held.
 func (t *KeyBurst) find(sh *shard, now int64, k Key, count int64, h *history) (e burstEntry, at int64, slot int) {
 	s := sh.store.Load()
-	if slot = t.entry(s, t.own(now), k); slot >= 0 {
+	slot, live := t.entry(s, t.own(now), k)
+	if live {
 		e = loadBurst(s, slot)
 		wideHistory(burstCounts(s, slot), e.head, t.turnOf(e, now), h)
 		if count == 0 {
@@ -58,18 +60,19 @@ func (t *KeyBurst) find(sh *shard, now int64, k Key, count int64, h *history) (e
 		return e, now, slot
 	}
 	at = int64(t.seq(t.own(now)))
-	if t.overflow != OverflowSketch {
+	if slot >= 0 || t.overflow != OverflowSketch {
 		*h = history{seq: uint64(at) / t.over.width, live: t.live}
-		return e, at, -1
+	} else {
+		at = int64(t.over.look(k, uint64(at), h))
 	}
-	t.over.look(k, uint64(at), h)
-	if count > 0 && h.total != 0 {
+	if count > 0 {
 		e.bucket = missingTokens(min(h.total, MaxLimit), at, count, t.interval)
 	}
 	return e, at, -1
 }
 
-// missingTokens is a bucket that misses n tokens, or as many as come back in maxInterval.
+// missingTokens is a bucket that misses n tokens now, or as many as come back in maxInterval. It is
+// full no earlier than now: what was known of it before is not known any more.
 func missingTokens(n, now, count, interval int64) gcraState {
 	debt, most := mul(uint64(n), uint64(interval)), mul(uint64(maxInterval), uint64(count))
 	if most.less(debt) {
@@ -78,9 +81,10 @@ func missingTokens(n, now, count, interval int64) gcraState {
 	return gcraState{instantAfter(now, debt, uint64(count))}
 }
 
-// neverFits says of an answer for the window of a key without an entry whether room for the key
-// would not help.
-func (t *KeyBurst) neverFits(h *history, r Result) bool { return !r.OK && h.total == 0 }
+// never says whether n is refused by an empty window and a full bucket.
+func (t *KeyBurst) never(at, n, count, burst int64) bool {
+	return !t.answer(burstEntry{}, &history{}, at, n, count, burst).OK
+}
 
 // untracked is the verdict on a key that finds no room, where with room it would be r, and the
 // sketch says sketched.

@@ -146,18 +146,17 @@ func (t *KeyTable) estimate(own uint64, k Key, h *history) {
 
 // peekAbsent answers for a key that has no entry.
 func (t *KeyTable) peekAbsent(sh *shard, own uint64, k Key, n, limit int64) Result {
-	r := answer(0, n, limit)
-	if !r.OK {
-		return r
-	}
 	var h history
 	t.estimate(own, k, &h)
-	r = h.answer(n, limit)
-	if !t.hasRoom(sh, own, k) {
-		return t.untracked(r, limit)
+	r := h.answer(n, limit)
+	if neverFits(n, limit) || t.hasRoom(sh, own, k) {
+		return r
 	}
-	return r
+	return t.untracked(r, limit)
 }
+
+// neverFits says whether n is refused whatever a window holds.
+func neverFits(n, limit int64) bool { return !answer(0, n, limit).OK }
 
 // claimFor makes an entry for k, which has none, if then n hits fit, and fills h with what they are
 // to be added to. The lock of the shard is held. ok is false if they do not or there is no room:
@@ -166,8 +165,7 @@ func (t *KeyTable) claimFor(sh *shard, own uint64, k Key, n, limit int64, h *his
 	t.estimate(own, k, h)
 	r = h.answer(n, limit)
 	if !r.OK {
-		// Without room for the key it is the sketch that refuses.
-		if h.total != 0 && !t.hasRoom(sh, own, k) {
+		if !neverFits(n, limit) && !t.hasRoom(sh, own, k) {
 			t.overflows.Add(1)
 			r.Untracked = true
 		}

@@ -47,7 +47,7 @@ func TestKeyTableOverflow(t *testing.T) {
 			if _, r := k.TryAcquire(last+1, late, 1, 3); r != (Result{OK: true, Remaining: 2}) {
 				t.Errorf("%s: TryAcquire = %+v after the interval", name, r)
 			}
-			checkKeyTable(t, k)
+			checkTable(t, &k.table)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestKeyTableBudget(t *testing.T) {
 		check("both closed", 0, 0, 0)
 		b.Maintain(later + int64(c.Interval))
 		check("maintained after", int(b.Stats().Keys), 0, 0)
-		checkKeyTable(t, a)
+		checkTable(t, &a.table)
 	}
 	// Both bounds are checked before an entry is made; here the shared one is reached in between.
 	keys, sh := &KeyBudget{Max: 1}, &shard{budget: new(KeyBudget)}

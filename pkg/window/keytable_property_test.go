@@ -35,12 +35,25 @@ func drawKeyTable(t *rapid.T) (shape, KeyTableConfig, tableSize) {
 		SampleCount: s.sampleCount, Interval: s.interval(), Mode: s.mode,
 		Layout:   LayoutFor(s.sampleCount, s.mode, rapid.SampledFrom([]int64{20, MaxLimit}).Draw(t, "largest")),
 		MaxKeys:  rapid.SampledFrom([]int{3, 12, 1000}).Draw(t, "maxKeys"),
-		Overflow: rapid.SampledFrom([]Overflow{OverflowBlock, OverflowAllow}).Draw(t, "overflow"),
+		Overflow: rapid.SampledFrom([]Overflow{OverflowSketch, OverflowBlock, OverflowAllow}).Draw(t, "overflow"),
 	}
 	if rapid.Bool().Draw(t, "budget") {
 		c.Budget = &KeyBudget{Max: 10}
 	}
-	return s, c, rapid.SampledFrom([]tableSize{{1, 2, 2}, {1, 1, 1}, {1, 1, 7}, {1, 2, 8}, {2, 1, 3}}).Draw(t, "size")
+	return s, c, drawSize(t)
+}
+
+// keyTableRun is a table, and the map without bounds that it is compared with.
+type keyTableRun struct {
+	*rapid.T
+	real   *KeyTable
+	twin   *twin.KeyTable
+	shared bool // answers may be less than the twin's
+	now    int64
+	key    Key
+	name   string
+	n      int64
+	limit  int64
 }
 
 // TestKeyTableTwin compares every answer of a small table with those of a map without bounds.
@@ -48,95 +61,130 @@ func TestKeyTableTwin(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, c, size := drawKeyTable(t)
-		a := shapedKeyTable(t, s.start, c, size)
-		b := twin.NewKeyTable(s.start, s.sampleCount, s.interval(), s.mode == Strict)
+		run := &keyTableRun{T: t, real: shapedKeyTable(t, s.start, c, size), now: s.start}
+		run.twin = twin.NewKeyTable(s.start, s.sampleCount, s.interval(), s.mode == Strict)
+		if c.Overflow == OverflowSketch {
+			run.shared = drawSketch(t, run.real.sketch, run.real.over.words)
+		}
 		var permits []keyPermit
-		now, keys := s.start, rapid.SampledFrom([]int{3, 20, 60}).Draw(t, "keys")
-		for i := range rapid.IntRange(1, 150).Draw(t, "calls") {
+		keys := rapid.SampledFrom([]int{3, 20, 60}).Draw(t, "keys")
+		for range rapid.IntRange(1, 150).Draw(t, "calls") {
 			if rapid.IntRange(0, 3).Draw(t, "moves") == 0 {
-				now = drawTime(t, s, now)
+				run.now = drawTime(t, s, run.now)
 			}
 			id := rapid.IntRange(0, keys-1).Draw(t, "key")
-			key, name := testKey(id), fmt.Sprint(id)
-			n := rapid.Int64Range(0, 5).Draw(t, "n")
-			limit := rapid.Int64Range(0, 12).Draw(t, "limit")
-			size := a.Stats().Slots
-			peek := a.Peek(now, key, n, limit)
-			var got, want any
-			op := rapid.SampledFrom([]string{"acquire", "acquire", "acquire", "acquire", "refund", "release", "until", "reset", "maintain", "resize"}).Draw(t, "op")
-			if peek.Untracked {
-				checkUntracked(t, a, b, now, name, peek, limit)
-			} else if ok, remaining := b.Peek(now, name, n, limit); peek != (Result{OK: ok, Remaining: remaining}) {
-				t.Fatalf("call %d: Peek = %+v, want %v, %d", i, peek, ok, remaining)
-			}
-			switch op {
+			run.key, run.name = testKey(id), fmt.Sprint(id)
+			run.n = rapid.Int64Range(0, 5).Draw(t, "n")
+			run.limit = rapid.Int64Range(0, 12).Draw(t, "limit")
+			switch op := rapid.SampledFrom([]string{"acquire", "acquire", "acquire", "acquire", "refund", "release", "until", "reset", "maintain", "resize"}).Draw(t, "op"); op {
 			case "acquire":
-				p, r := a.TryAcquire(now, key, n, limit)
-				// Peek takes it that a larger shard has room, and it may yet not be so.
-				if r.Untracked != peek.Untracked && size == a.Stats().Slots || peek.Untracked && !r.Untracked {
-					t.Fatalf("call %d: Peek %+v, then TryAcquire %+v", i, peek, r)
-				}
-				if r.Untracked {
-					checkUntracked(t, a, b, now, name, r, limit)
-					continue
-				}
-				slot, ok, remaining := b.TryAcquire(now, name, n, limit)
-				got, want = r, Result{OK: ok, Remaining: remaining}
-				if r.OK {
-					permits = append(permits, keyPermit{p, name, slot, n})
-				} else if p != (KeyPermit{}) {
-					t.Fatalf("call %d: a refusal gave the permit %+v", i, p)
+				if p, ok := run.acquire(); ok {
+					permits = append(permits, p)
 				}
 			case "refund":
-				if len(permits) == 0 {
-					continue
+				if len(permits) != 0 {
+					j := rapid.IntRange(0, len(permits)-1).Draw(t, "permit")
+					run.refund(permits[j])
+					permits = slices.Delete(permits, j, j+1)
 				}
-				j := rapid.IntRange(0, len(permits)-1).Draw(t, "permit")
-				a.Refund(now, permits[j].real)
-				b.Refund(now, permits[j].key, permits[j].slot, permits[j].n)
-				permits = slices.Delete(permits, j, j+1)
 			case "release":
-				a.Release(now, key, n)
-				b.Release(now, name, n)
+				if run.real.hasEntry(run.key) {
+					run.twin.Release(run.now, run.name, run.n)
+				}
+				run.real.Release(run.now, run.key, run.n)
 			case "until":
-				d, ok := a.Until(now, key, n, limit)
-				e, comes := b.Until(now, name, n, limit)
-				if peek.Untracked {
-					e, comes = 0, a.overflow == OverflowAllow
-				}
-				got, want = fmt.Sprint(d, ok), fmt.Sprint(e, comes)
-				if d > 0 && (a.Peek(now+int64(d)-1, key, n, limit).OK || !a.Peek(now+int64(d), key, n, limit).OK) {
-					t.Fatalf("call %d: not so after %v: %+v", i, d, a.Peek(now+int64(d), key, n, limit))
-				}
+				run.until()
 			case "reset":
-				got, want = a.Reset(now, key), b.Reset(now, name)
+				got, want := run.real.Reset(run.now, run.key), run.twin.Reset(run.now, run.name)
+				if got != want && !run.shared {
+					t.Fatalf("Reset = %v, want %v", got, want)
+				}
 			case "maintain":
-				a.Maintain(now)
-				b.Maintain(now)
-			case "resize": // for no reason, up or down
-				sh := &a.shards[rapid.IntRange(0, len(a.shards)-1).Draw(t, "shard")]
-				sh.resize(rapid.IntRange(a.start, a.most).Draw(t, "groups"), a.form)
+				run.real.Maintain(run.now)
+				run.twin.Maintain(run.now)
+			case "resize":
+				drawResize(t, &run.real.table)
 			}
-			if got != want {
-				t.Fatalf("call %d, %s: got %v, want %v", i, op, got, want)
-			}
-			checkKeyTable(t, a)
+			checkTable(t, &run.real.table)
 		}
 	})
 }
 
-// checkUntracked holds an untracked verdict to the policy, and the table to having forgotten
-// nothing: what has no entry holds no charge that counts.
-func checkUntracked(t *rapid.T, a *KeyTable, b *twin.KeyTable, now int64, name string, r Result, limit int64) {
-	want := Result{Untracked: true}
-	if a.overflow == OverflowAllow {
-		want.OK, want.Remaining = true, limit
+// check holds a verdict to the twin's, and an untracked one to the policy.
+func (t *keyTableRun) check(what string, r Result, ok bool, remaining int64) {
+	t.Helper()
+	switch {
+	case r.Untracked && t.real.hasEntry(t.key):
+		t.Fatalf("%s = %+v, and the key has an entry", what, r)
+	case r.Untracked && t.real.overflow != OverflowSketch:
+		want := Result{Untracked: true}
+		if t.real.overflow == OverflowAllow {
+			want.OK, want.Remaining = true, t.limit
+		}
+		if r != want {
+			t.Fatalf("%s = %+v, want %+v", what, r, want)
+		}
+		// Nothing that counts was forgotten.
+		if held := t.twin.Held(t.now, t.name); held != 0 {
+			t.Fatalf("key %s is untracked and holds %d", t.name, held)
+		}
+	case t.shared && (r.OK && !ok || r.Remaining > remaining):
+		t.Fatalf("%s = %+v, more than %v, %d", what, r, ok, remaining)
+	case !t.shared && (r.OK != ok || r.Remaining != remaining):
+		t.Fatalf("%s = %+v, want %v, %d", what, r, ok, remaining)
 	}
-	if r != want {
-		t.Fatalf("untracked: %+v, want %+v", r, want)
+}
+
+func (t *keyTableRun) acquire() (keyPermit, bool) {
+	size := t.real.Stats().Slots
+	peek := t.real.Peek(t.now, t.key, t.n, t.limit)
+	ok, remaining := t.twin.Peek(t.now, t.name, t.n, t.limit)
+	t.check("Peek", peek, ok, remaining)
+	p, r := t.real.TryAcquire(t.now, t.key, t.n, t.limit)
+	// Peek takes it that a larger shard has room, and it may yet not be so.
+	if r.Untracked != peek.Untracked && size == t.real.Stats().Slots || peek.Untracked && !r.Untracked {
+		t.Fatalf("Peek %+v, then TryAcquire %+v", peek, r)
 	}
-	if held := b.Held(now, name); held != 0 {
-		t.Fatalf("key %s is untracked and holds %d", name, held)
+	if r.OK {
+		remaining -= t.n
+	}
+	t.check("TryAcquire", r, ok, remaining)
+	if p == (KeyPermit{}) {
+		if r.OK && (!r.Untracked || t.real.overflow != OverflowAllow) {
+			t.Fatalf("%+v without a permit", r)
+		}
+		return keyPermit{}, false
+	}
+	if !r.OK || p.sketched != r.Untracked {
+		t.Fatalf("%+v gave the permit %+v", r, p)
+	}
+	slot, _, _ := t.twin.TryAcquire(t.now, t.name, t.n, t.limit)
+	if uint64(slot) != p.seq {
+		t.Fatalf("charged slot %d, want %d", p.seq, slot)
+	}
+	return keyPermit{p, t.name, slot, t.n}, true
+}
+
+func (t *keyTableRun) refund(p keyPermit) {
+	// What an entry took over from the sketch is not given back.
+	if !p.real.sketched || !t.real.hasEntry(p.real.key) {
+		t.twin.Refund(t.now, p.key, p.slot, p.n)
+	}
+	t.real.Refund(t.now, p.real)
+}
+
+func (t *keyTableRun) until() {
+	peek := t.real.Peek(t.now, t.key, t.n, t.limit)
+	d, ok := t.real.Until(t.now, t.key, t.n, t.limit)
+	want, comes := t.twin.Until(t.now, t.name, t.n, t.limit)
+	if peek.Untracked && t.real.overflow != OverflowSketch {
+		want, comes = 0, t.real.overflow == OverflowAllow
+	}
+	if ok != comes || !t.shared && d != want || d < want {
+		t.Fatalf("Until = %v, %v, want %v, %v", d, ok, want, comes)
+	}
+	if d > 0 && (t.real.Peek(t.now+int64(d)-1, t.key, t.n, t.limit).OK || !t.real.Peek(t.now+int64(d), t.key, t.n, t.limit).OK) {
+		t.Fatalf("not so after %v: %+v", d, t.real.Peek(t.now+int64(d), t.key, t.n, t.limit))
 	}
 }
 

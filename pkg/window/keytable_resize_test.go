@@ -33,7 +33,7 @@ func TestKeyTableResize(t *testing.T) {
 			if full.Bytes != full.MaxBytes || full.MaxBytes != c.MaxBytes() || full.Slots < int64(c.MaxKeys)*4/3 {
 				t.Errorf("full: %+v, want MaxBytes %d", full, c.MaxBytes())
 			}
-			checkKeyTable(t, k)
+			checkTable(t, &k.table)
 			now := epoch + int64(c.Interval)/2
 			for i := range c.MaxKeys {
 				if r := k.Peek(now, key(i), 1, 5); !r.Untracked && r.Remaining != int64(4-i%3) {
@@ -45,7 +45,7 @@ func TestKeyTableResize(t *testing.T) {
 				k.TryAcquire(now+int64(c.Interval)/2, key(i), 1, 5)
 			}
 			k.Maintain(now + int64(c.Interval))
-			checkKeyTable(t, k)
+			checkTable(t, &k.table)
 			if s := k.Stats(); s.Keys != 100 || s.Slots > 2*startSlots || s.Bytes > 3*fresh.Bytes {
 				t.Errorf("after Maintain: %+v", s)
 			}
@@ -77,7 +77,7 @@ func TestKeyTableResizeGivesUp(t *testing.T) {
 		if sh.resize(1, k.form) {
 			t.Fatalf("%s: 16 entries in 8 slots", name)
 		}
-		checkKeyTable(t, k)
+		checkTable(t, &k.table)
 		for i := range 16 {
 			if r := k.Peek(epoch, testKey(i), 1, 5); r.Remaining != int64(4-i%3) {
 				t.Errorf("%s: key %d has %d left, want %d", name, i, r.Remaining, 4-i%3)

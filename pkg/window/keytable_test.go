@@ -25,58 +25,11 @@ func shapedKeyTable(t rapid.TB, now int64, c KeyTableConfig, s tableSize) *KeyTa
 	return k
 }
 
-// testKey is the i-th of a fixed series of keys, spread like hashes.
-func testKey(i int) Key {
-	x := uint64(i+1) * 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return Key(x ^ x>>31)
-}
-
 // layouts are windows that fit both layouts, under each.
 func layouts() map[string]KeyTableConfig {
 	return map[string]KeyTableConfig{
 		"word": {SampleCount: 2, Interval: time.Second, Layout: LayoutWord},
 		"wide": {SampleCount: 2, Interval: time.Second, Layout: LayoutWide},
-	}
-}
-
-// checkKeyTable holds a table at rest to its invariants.
-func checkKeyTable(t rapid.TB, k *KeyTable) {
-	t.Helper()
-	entries := int64(0)
-	seen := map[uint64]bool{}
-	for i := range k.shards {
-		sh := &k.shards[i]
-		s := sh.store.Load()
-		mine := int64(0)
-		for slot := range len(s.groups) * groupSlots {
-			key, state := s.slot(slot)
-			if (key.Load() == 0) != (state.Load() == vacant) {
-				t.Fatalf("slot %d has key %#x and state %#x", slot, key.Load(), state.Load())
-			}
-			if key.Load() == 0 {
-				continue
-			}
-			mine++
-			if seen[key.Load()] {
-				t.Fatalf("key %#x has two entries", key.Load())
-			}
-			seen[key.Load()] = true
-			if s.find(Key(key.Load())) != slot {
-				t.Fatalf("key %#x is not found in its slot", key.Load())
-			}
-			if k.form.packed && wordAge(state.Load(), k.latest.Load()) > 1<<15 {
-				t.Fatalf("state %#x is ahead of the table's clock %d", state.Load(), k.latest.Load())
-			}
-		}
-		if mine != sh.keys {
-			t.Fatalf("shard %d counts %d entries, has %d", i, sh.keys, mine)
-		}
-		entries += mine
-	}
-	if got := k.Stats().Keys; got != entries {
-		t.Fatalf("Stats().Keys = %d, have %d entries", got, entries)
 	}
 }
 
@@ -168,7 +121,7 @@ func TestKeyTableEdges(t *testing.T) {
 			if r := k.Peek(epoch, key, 5, 5); r != (Result{OK: true, Remaining: 5}) {
 				t.Errorf("Peek(5, 5) after a great release = %+v", r)
 			}
-			checkKeyTable(t, k)
+			checkTable(t, &k.table)
 		})
 	}
 }

@@ -122,10 +122,6 @@ func (t *KeyTable) storeWide(s *store, slot int, seq uint64) {
 
 // insertWide gives k its entry, with the first charge in it. The lock is held.
 func (t *KeyTable) insertWide(sh *shard, own uint64, k Key, n, limit int64) (KeyPermit, Result) {
-	r := answer(0, n, limit)
-	if !r.OK {
-		return KeyPermit{}, r
-	}
 	var h history
 	s, slot, p, r, ok := t.claimFor(sh, own, k, n, limit, &h)
 	if ok {

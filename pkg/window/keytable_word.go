@@ -81,9 +81,8 @@ func (t *KeyTable) acquireWord(sh *shard, own uint64, k Key, n, limit int64) (Ke
 // insertWord gives k its entry, with the first charge in it. ok is false if another caller has done
 // so meanwhile.
 func (t *KeyTable) insertWord(sh *shard, own uint64, k Key, n, limit int64) (p KeyPermit, r Result, ok bool) {
-	r = answer(0, n, limit)
-	if !r.OK {
-		return KeyPermit{}, r, true
+	if neverFits(n, limit) {
+		return KeyPermit{}, t.peekAbsent(sh, own, k, n, limit), true
 	}
 	lock(&sh.mu)
 	defer sh.mu.Unlock()

@@ -41,7 +41,7 @@ func (t *KeyThrottle) Peek(now int64, k Key, first, total int64, r Rate, maxWait
 	defer sh.mu.Unlock()
 	s, at, slot := t.find(sh, now, k)
 	w = late(s.peek(at, first, total, r, maxWait, strict), now, at)
-	if slot >= 0 || t.neverFits(s, w) || t.hasRoom(sh, t.own(now), k) {
+	if slot >= 0 || !w.OK && t.never(first, total, r, maxWait, strict) || t.hasRoom(sh, t.own(now), k) {
 		return w, false
 	}
 	return t.untracked(w), true
@@ -58,7 +58,7 @@ func (t *KeyThrottle) Acquire(now int64, k Key, n int64, r Rate, maxWait time.Du
 	after, w := before.acquire(at, n, r, maxWait, strict)
 	w = late(w, now, at)
 	if !w.OK {
-		if slot >= 0 || t.neverFits(before, w) || t.hasRoom(sh, t.own(now), k) {
+		if slot >= 0 || t.never(n, n, r, maxWait, strict) || t.hasRoom(sh, t.own(now), k) {
 			return KeyPromise{}, w, false
 		}
 		t.overflows.Add(1)
@@ -86,9 +86,9 @@ func (t *KeyThrottle) Acquire(now int64, k Key, n int64, r Rate, maxWait time.Du
 
 // Refund takes back the newest promise of its key: the key's next request gets its place. It returns
 // false, and changes nothing, if there has been a later promise, which stands, so that the place
-// stays unused; and for the zero KeyPromise. A promise of an untracked key can be taken back only
+// stays unused; if forgetting the promise would change nothing any more; and for the zero KeyPromise. A promise of an untracked key can be taken back only
 // until the next one to any untracked key, and if the key has got no entry since.
-func (t *KeyThrottle) Refund(_ int64, p KeyPromise) bool {
+func (t *KeyThrottle) Refund(now int64, p KeyPromise) bool {
 	if p.key == 0 {
 		return false
 	}
@@ -98,7 +98,7 @@ func (t *KeyThrottle) Refund(_ int64, p KeyPromise) bool {
 	s := sh.store.Load()
 	slot := s.find(p.key)
 	if p.sketched != 0 {
-		return slot < 0 && t.over.refund(p.key, p.sketched)
+		return slot < 0 && t.over.refund(p.key, t.seq(t.own(now)), p.sketched)
 	}
 	if slot < 0 {
 		return false

@@ -3,22 +3,22 @@ package window
 import "time"
 
 // find returns k's state, and the time at which a call at now is served. slot is -1 if k has no
-// entry: its state then is what the sketch knows. The lock of the shard is held.
+// entry that is live: its state then is what the sketch knows. The lock of the shard is held.
 func (t *KeyThrottle) find(sh *shard, now int64, k Key) (state throttleState, at int64, slot int) {
 	s := sh.store.Load()
-	if slot = t.entry(s, t.own(now), k); slot >= 0 {
+	slot, live := t.entry(s, t.own(now), k)
+	if live {
 		return loadThrottle(s, slot), now, slot
 	}
-	if t.overflow == OverflowSketch {
+	if slot < 0 && t.overflow == OverflowSketch {
 		state = t.over.look(k)
 	}
 	return state, int64(t.seq(t.own(now))), -1
 }
 
-// neverFits says of an answer for the state of a key without an entry whether room for the key would
-// not help.
-func (t *KeyThrottle) neverFits(s throttleState, w Wait) bool {
-	return !w.OK && s == (throttleState{})
+// never says whether such requests are refused even if nobody was promised anything.
+func (t *KeyThrottle) never(first, total int64, r Rate, maxWait time.Duration, strict bool) bool {
+	return !(throttleState{}).peek(0, first, total, r, maxWait, strict).OK
 }
 
 // untracked is the answer to a key that finds no room, if the sketch says w.

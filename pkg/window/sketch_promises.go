@@ -12,6 +12,7 @@ type promiseSketch struct {
 	// ones it is not known whose promises the cells would have to show again.
 	last struct {
 		id     uint64 // 0: none, or taken back
+		until  uint64 // tick from which on it has expired
 		before [sketchRows]uint64
 	} // guarded by mu
 	promises uint64 // that were made; guarded by mu
@@ -51,15 +52,17 @@ func (s *promiseSketch) acquire(k Key, now, n int64, r Rate, maxWait time.Durati
 		s.last.before[row] = word64(cell)
 		putWord64(cell, max(word64(cell), moment))
 	}
-	s.until = max(s.until, after.neutral(r))
+	s.last.until = after.neutral(r)
+	s.until = max(s.until, s.last.until)
 	return s.promises, w
 }
 
-// refund takes back what acquire promised k, if it is the newest promise of all.
-func (s *promiseSketch) refund(k Key, id uint64) bool {
+// refund takes back what acquire promised k, if it is the newest promise of all and has not expired
+// by the tick seq: else k may have had an entry and a later promise since.
+func (s *promiseSketch) refund(k Key, seq, id uint64) bool {
 	lock(&s.mu)
 	defer s.mu.Unlock()
-	if s.cells == nil || id != s.last.id {
+	if s.cells == nil || id != s.last.id || s.last.until <= seq {
 		return false
 	}
 	for row, at := range s.places(k) {

@@ -14,27 +14,32 @@ import "math"
 //
 // What is read is never less than what the key was charged and not given back. It may be more, by
 // what others were charged that share a cell with it in every row.
+//
+// A caller who comes before the newest charge of any key is served as if he came with it.
 type slotSketch struct {
 	sketch
 	width  uint64 // ticks of the table in a slot; constant
 	live   int    // slots that count; constant
-	newest uint64 // slot of the newest charge; guarded by mu
+	newest uint64 // tick of the newest charge; guarded by mu
 }
 
 // slotCell is how many words the cell of a window of so many live slots has.
 func slotCell(live int) int { return 1 + live }
 
-// look fills h with what k holds at the tick seq.
-func (s *slotSketch) look(k Key, seq uint64, h *history) {
+// look fills h with what k holds at the tick seq, and returns the tick that a call is served in.
+func (s *slotSketch) look(k Key, seq uint64, h *history) uint64 {
 	*h = history{seq: seq / s.width, live: s.live}
 	if !s.used.Load() {
-		return
+		return seq
 	}
 	lock(&s.mu)
 	defer s.mu.Unlock()
-	if s.cells != nil {
-		s.read(s.places(k), h)
+	if s.cells == nil {
+		return seq
 	}
+	seq = max(seq, s.newest)
+	s.read(s.places(k), seq, h)
+	return seq
 }
 
 // charge adds n to k if what k holds at the tick seq, which the table's clock has reached, then is
@@ -43,9 +48,10 @@ func (s *slotSketch) charge(k Key, seq uint64, n, limit int64) (slot uint64, r R
 	lock(&s.mu)
 	defer s.mu.Unlock()
 	s.allocate()
-	h := history{seq: seq / s.width, live: s.live}
+	seq = max(seq, s.newest)
+	var h history
 	places := s.places(k)
-	s.read(places, &h)
+	s.read(places, seq, &h)
 	r = h.answer(n, limit)
 	if !r.OK {
 		return 0, r
@@ -55,8 +61,8 @@ func (s *slotSketch) charge(k Key, seq uint64, n, limit int64) (slot uint64, r R
 		c := &s.cells[at+1+int(h.seq%uint64(s.live))]
 		*c += min(uint32(n), math.MaxUint32-*c)
 	}
-	s.newest = h.seq
-	s.until = (s.newest + uint64(s.live)) * s.width
+	s.newest = seq
+	s.until = (h.seq + uint64(s.live)) * s.width
 	r.Remaining -= n
 	return h.seq, r
 }
@@ -66,7 +72,7 @@ func (s *slotSketch) charge(k Key, seq uint64, n, limit int64) (slot uint64, r R
 func (s *slotSketch) refund(k Key, seq, slot uint64, n int64) {
 	lock(&s.mu)
 	defer s.mu.Unlock()
-	if s.cells == nil || max(seq/s.width, s.newest)-slot >= uint64(s.live) {
+	if s.cells == nil || max(seq, s.newest)/s.width-slot >= uint64(s.live) {
 		return
 	}
 	for _, at := range s.places(k) {
@@ -77,10 +83,10 @@ func (s *slotSketch) refund(k Key, seq, slot uint64, n int64) {
 	}
 }
 
-// read fills h, whose slots are empty, from the cells, and moves it to the newest slot that anybody
-// was charged in. The lock is held.
-func (s *slotSketch) read(places [sketchRows]int, h *history) {
-	h.seq = max(h.seq, s.newest)
+// read fills h with what the cells hold at the tick seq, no earlier than the newest charge. The lock
+// is held.
+func (s *slotSketch) read(places [sketchRows]int, seq uint64, h *history) {
+	*h = history{seq: seq / s.width, live: s.live}
 	for row, at := range places {
 		cell := s.cells[at : at+s.words]
 		for age := range uint64(s.live) {

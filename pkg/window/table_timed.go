@@ -1,21 +1,19 @@
 package window
 
 // The states of the tables here are changed under the lock of the shard, and the word that the
-// table knows of each is the tick from which on the entry has expired. An entry that has is as good
-// as none, dropped or not: so it does not matter when it is dropped.
+// table knows of each is the tick from which on the entry has expired. One that has is as good as
+// none, whether it has been dropped or not, so it does not matter when it is: only that a key whose
+// entry is still there cannot have been charged in the sketch since.
 
-// entry returns the slot of k's entry, or -1 if k has none or that has expired. The lock of the
-// shard is held.
-func (t *table) entry(s *store, own uint64, k Key) int {
-	slot := s.find(k)
+// entry returns the slot of k's entry, -1 if there is none, and whether it is live: there, and not
+// expired. The lock of the shard is held.
+func (t *table) entry(s *store, own uint64, k Key) (slot int, live bool) {
+	slot = s.find(k)
 	if slot < 0 {
-		return -1
+		return slot, false
 	}
 	_, state := s.slot(slot)
-	if t.form.expired(state.Load(), t.seq(own)) {
-		return -1
-	}
-	return slot
+	return slot, !t.form.expired(state.Load(), t.seq(own))
 }
 
 // renew is claim for a key whose own entry may be there and have expired.

@@ -1,6 +1,7 @@
 // Package window holds time-windowed state: how much was admitted lately, for one budget
-// (LeapArray) or for each of many keys (KeyTable). Every method takes the time as nanoseconds
-// since the Unix epoch; nothing here reads a clock, logs, or knows what a rule is.
+// (LeapArray, TokenBucket, Burst, Throttle) or for each of many keys (KeyTable, KeyBucket, KeyBurst,
+// KeyThrottle). Every method takes the time as nanoseconds since the Unix epoch; nothing here reads
+// a clock, logs, or knows what a rule is.
 package window
 
 import "errors"
@@ -32,7 +33,7 @@ var ErrShape = errors.New("sampleCount must be 1 to 60 and divide the interval i
 type Result struct {
 	OK        bool
 	Remaining int64 // what the window would still admit now, after the charge if there was one; never negative
-	Untracked bool  // KeyTable only: no room for the key, so OK is the table's overflow policy and nothing was charged
+	Untracked bool  // keyed tables only: no room for the key, so the answer is that of the table's Overflow
 }
 
 // Snapshot is the content of a window at one moment.

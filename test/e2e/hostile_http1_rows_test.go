@@ -81,7 +81,6 @@ func http1Queries() []http1Row {
 	term := func(query string) string { return get("/search?" + query) }
 	other, last := strings.Repeat("a=1&", 999), strings.Repeat("&a=1", 999)
 	return []http1Row{
-		// Envoy sends this parameter as an entry of its own and in the path, the next in the path only.
 		{"parameter", sku("sku=b%20ob"), own("per-sku")},
 		{"plus for a blank", sku("sku=b+ob"), limited("per-sku")},
 		{"escaped letter", sku("sku=%62%20ob"), limited("per-sku")},
@@ -109,7 +108,7 @@ func http1Queries() []http1Row {
 		{"fragment", sku("sku=b%20ob#x"), byEnvoy(400)},
 		{"59 KiB", sku("sku=" + strings.Repeat("x", 59<<10)), own("per-sku")},
 		{"60 KiB", sku("sku=" + strings.Repeat("x", 60<<10)), byEnvoy(431)},
-		{"parameter of the path only", term("q=b%20ob"), own("per-term")},
+		{"parameter of another rule", term("q=b%20ob"), own("per-term")},
 		{"plus for a blank", term("q=b+ob"), limited("per-term")},
 		{"escaped name and letter", term("%71=%62%20ob"), limited("per-term")},
 		{"twice", term("q=b+ob&q=eve"), limited("per-term")},

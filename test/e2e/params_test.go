@@ -31,7 +31,7 @@ func TestLimitsPerParameterValue(t *testing.T) {
 		{rule: "per-session", values: []string{"s1", "s2"}, request: func(v string) *http.Request {
 			return request(t, http.MethodGet, s.URL+"/cart", "cookie", "theme=dark; session="+v+"; lang=en")
 		}},
-		// Envoy sends this one as a descriptor entry of its own, the next only as part of the path.
+		// URL parameters have no entry of their own: the daemon takes them from the path.
 		{rule: "per-sku", values: []string{"9", "a%20b", ""}, request: func(v string) *http.Request {
 			return request(t, http.MethodGet, s.URL+"/products?colour=red&sku="+v)
 		}},

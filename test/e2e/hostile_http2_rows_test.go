@@ -97,7 +97,7 @@ func http2Paths() []http2Row {
 		{"invalid UTF-8 in a parameter", fields("/products?sku=bob\xff"), own("per-sku")},
 		{"the same escaped", fields("/products?sku=bob%ff"), limited("per-sku")},
 		{"invalid UTF-8 in another's name", fields("/products?\xff=1&sku=b+ob"), limited("per-sku")},
-		{"parameter of the path only, invalid UTF-8", fields("/search?q=bob\xff"), own("per-term")},
+		{"parameter of another rule, invalid UTF-8", fields("/search?q=bob\xff"), own("per-term")},
 		{"the same escaped", fields("/search?q=bob%ff"), limited("per-term")},
 	}
 }

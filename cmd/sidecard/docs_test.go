@@ -61,7 +61,7 @@ func TestConfigurationPageExample(t *testing.T) {
 	if errs := parseConfigFile("example", []byte(example), settings(), &c); len(errs) > 0 {
 		t.Error(errs)
 	}
-	if c.Mapping["shop"]["user"] != "header.x-user-id" || c.Status != "tcp:0.0.0.0:9092" {
+	if c.Mapping["shop"]["user"] != "header.x-user-id" || c.Status != "tcp:0.0.0.0:9092" || c.Block == nil || len(c.Warnings) > 0 {
 		t.Errorf("the example means %+v", c)
 	}
 }

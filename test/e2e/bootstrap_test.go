@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,6 +13,29 @@ import (
 // deprecated or unknown fields.
 func TestShippedBootstrapIsValid(t *testing.T) {
 	t.Parallel()
+	validate(t, bootstrap)
+}
+
+// So is the file with the settings of the page on hostile requests, and with the route that both the
+// page and the file suggest.
+func TestHardenedBootstrapIsValid(t *testing.T) {
+	t.Parallel()
+	root, _ := hardened(t)
+	validate(t, bootstrapFile(t, root))
+
+	shipped := text(t, bootstrap)
+	_, route, found := strings.Cut(shipped, "# - {match: ")
+	route, _, _ = strings.Cut("- {match: "+route, "\n")
+	if page := hostilePage(t)[0]; !found || page != "routes:\n"+route+"\n" {
+		t.Errorf("the file suggests\n%s\nand the page\n%s", route, page)
+	}
+	own := filepath.Join(t.TempDir(), "envoy.yaml")
+	write(t, own, strings.Replace(shipped, "# - {match: ", "- {match: ", 1))
+	validate(t, own)
+}
+
+func validate(t *testing.T, bootstrap string) {
+	t.Helper()
 	out, err := exec.CommandContext(soon(t), envoy(t), "--mode", "validate", "--config-path", bootstrap).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -3,53 +3,22 @@
 package e2e
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/sidecard/sidecard/internal/testkit/envoytest"
 )
 
-// behindProxy is the shipped bootstrap as one would change it behind a load balancer that is trusted
-// to tell the client address: with headers of up to 256 KiB, and with one reading of headers that
-// come more than once.
+// behindProxy is the hardened bootstrap as one would change it behind a load balancer that is trusted
+// to tell the client address, with headers of up to 1 MiB.
 func behindProxy(t *testing.T) string {
 	t.Helper()
-	shipped, err := os.ReadFile(bootstrap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var root map[string]any
-	if err := yaml.Unmarshal(shipped, &root); err != nil {
-		t.Fatal(err)
-	}
-	node := root["static_resources"]
-	for _, step := range []string{"listeners", "filter_chains", "filters"} {
-		node = node.(map[string]any)[step].([]any)[0]
-	}
-	manager := node.(map[string]any)["typed_config"].(map[string]any)
+	root, manager := hardened(t)
 	manager["xff_num_trusted_hops"] = 1
-	manager["max_request_headers_kb"] = 256
-	manager["common_http_protocol_options"] = map[string]any{"max_headers_count": 2000}
-	var inline []any
-	for _, name := range []string{"cookie", "x-user-id"} {
-		inline = append(inline, map[string]any{"inline_header_name": name, "inline_header_type": "REQUEST_HEADER"})
-	}
-	root["inline_headers"] = inline
-	changed, err := json.Marshal(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "envoy.json")
-	if err := os.WriteFile(path, changed, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	manager["max_request_headers_kb"] = 1024
+	manager["common_http_protocol_options"].(map[string]any)["max_headers_count"] = 2000
+	return bootstrapFile(t, root)
 }
 
 func TestHostileBehindProxy(t *testing.T) {
@@ -68,7 +37,7 @@ func TestHostileBehindProxy(t *testing.T) {
 	if err := s.WaitReady(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	hostileRun(t, s, slices.Concat(http1Table(t, s, proxyClients()), http1Table(t, s, proxyRepeats()), http1Table(t, s, proxyLarge()), http2Table(t, s, proxyHTTP2())))
+	hostileRun(t, s, slices.Concat(http1Table(t, s, proxyClients()), http1Table(t, s, proxyRepeats()), http1Table(t, s, proxyLarge()), http1Table(t, s, proxyHardened()), http2Table(t, s, proxyHTTP2())))
 }
 
 // proxyClients are client addresses as a client writes them whose balancer appends nothing.
@@ -142,7 +111,26 @@ func proxyLarge() []http1Row {
 		{"parameter of 200 KiB", get("/products?sku=" + large), refused("per-sku", "input-too-large")},
 		{"path of 200 KiB", get("/" + large), refused("admin", "input-too-large")},
 		{"path that Envoy shortens", get("/" + strings.Repeat("a/../", 40<<10) + "admin"), limited("admin")},
-		{"header of 256 KiB", get("/orders", "x-user-id: "+strings.Repeat("x", 256<<10)), byEnvoy(431)},
+		{"header of 1 020 KiB", get("/orders", "x-user-id: "+strings.Repeat("x", 1020<<10)), own("per-user")},
+		{"the same again", get("/orders", "x-user-id: "+strings.Repeat("x", 1020<<10)), limited("per-user")},
+		{"header of 1 MiB", get("/orders", "x-user-id: "+strings.Repeat("x", 1<<20)), byEnvoy(431)},
+	}
+}
+
+// proxyHardened is what the settings of the page on hostile requests refuse, and what they let pass.
+func proxyHardened() []http1Row {
+	return []http1Row{
+		{"path parameter", get("/orders;x=y", "x-user-id: eve"), byEnvoy(400)},
+		{"path parameter before the route", get("/;x=y/orders"), byEnvoy(400)},
+		{"path parameter of a dot segment, which Envoy resolves", get("/x/..;/orders", "x-user-id: zoe"), own("per-user")},
+		{"path parameter of an escaped dot segment", get("/x/%2e%2e;x=y/orders"), byEnvoy(400)},
+		{"path parameter behind an escape", get("/orders/%61;x"), byEnvoy(400)},
+		{"path parameter and query", get("/orders;?x=y"), byEnvoy(400)},
+		{"escaped semicolon", get("/orders%3Bx=y"), free},
+		{"semicolon in the query", get("/orders?a;b"), free},
+		{"underscores in a header", get("/orders", "x_user_id: eve"), byEnvoy(400)},
+		{"underscores in one of two", get("/orders", "x-user-id: eve", "X_User-Id: mallory"), byEnvoy(400)},
+		{"underscores in a value", get("/orders", "x-user-id: e_v_e"), own("per-user")},
 	}
 }
 
@@ -154,6 +142,8 @@ func proxyHTTP2() []http2Row {
 	return []http2Row{
 		{"cookie", fields("/cart", "cookie", "session=bob"), limited("per-session")},
 		{"1 000 fields, the last", fields("/cart", append(cookies, "cookie", "session=bob")...), limited("per-session")},
+		{"underscores in a header", fields("/orders", "x_user_id", "eve"), streamReset},
+		{"path parameter", fields("/orders;x=y"), byEnvoy(400)},
 		{"header twice, the first empty", with(fields("/orders", "x-user-id", ""), "x-user-id", "bob"), limited("per-user")},
 		{"header of 100 KiB", fields("/orders", "x-user-id", strings.Repeat("x", 100<<10)), closed},
 		{"path of 100 KiB", fields("/" + strings.Repeat("x", 100<<10)), closed},

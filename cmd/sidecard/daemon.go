@@ -176,16 +176,19 @@ func (d *daemon) run(stop, kill context.Context) error {
 	return failure
 }
 
-// maintain lets the engine give back memory and reports refused connections until ctx is done.
+// maintain lets the engine give back memory, and reports refused connections and full key tables,
+// until ctx is done.
 func (d *daemon) maintain(ctx context.Context) {
 	tick := time.NewTicker(maintenance)
 	defer tick.Stop()
 	var reported int64
+	full := overflows{}
 	for {
 		select {
 		case <-tick.C:
 			d.engine.Maintain(d.clock.Now())
 			reported = d.reportRefused(reported)
+			full.report(d.log, d.engine.Rules())
 		case <-ctx.Done():
 			return
 		}

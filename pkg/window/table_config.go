@@ -75,7 +75,7 @@ func (c tableConfig) bound() int {
 // maxBytes is the memory of a table of valid configuration at full size, with its sketch.
 func (c tableConfig) maxBytes() int64 {
 	s, _ := c.size()
-	n := c.fixedBytes(s.shards) + int64(s.shards*s.most)*c.form.groupBytes()
+	n := c.fixedBytes(s.shards) + int64(s.shards)*c.form.storeBytes(s.most)
 	if c.overflow == OverflowSketch {
 		n += sketchBytes(s.slots(), c.cell)
 	}

@@ -20,5 +20,17 @@ func (f form) expired(w, seq uint64) bool {
 	return w <= seq
 }
 
-// groupBytes is the memory of a group and of what lies beside it.
-func (f form) groupBytes() int64 { return groupSlots * (16 + 4*int64(f.side)) }
+// storeBytes is the memory of a store of so many groups.
+func (f form) storeBytes(groups int) int64 {
+	slots := int64(groups * groupSlots)
+	return allocated(16*slots) + allocated(4*slots*int64(f.side))
+}
+
+// allocated is the memory that n bytes take: large ones take whole pages.
+func allocated(n int64) int64 {
+	const large, page = 32 << 10, 8 << 10
+	if n <= large {
+		return n
+	}
+	return (n + page - 1) / page * page
+}

@@ -74,13 +74,13 @@ func (t *table) Stats() KeyStats {
 	st := KeyStats{
 		Keys:      t.keys.Used(),
 		Bytes:     t.fixed,
-		MaxBytes:  t.fixed + int64(len(t.shards)*t.most)*t.form.groupBytes(),
+		MaxBytes:  t.fixed + int64(len(t.shards))*t.form.storeBytes(t.most),
 		Overflows: t.overflows.Load(),
 	}
 	for i := range t.shards {
 		s := t.shards[i].store.Load()
 		st.Slots += int64(len(s.groups) * groupSlots)
-		st.Bytes += s.bytes(t.form)
+		st.Bytes += t.form.storeBytes(len(s.groups))
 	}
 	if t.sketch != nil {
 		st.MaxBytes += t.sketch.size

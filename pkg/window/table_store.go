@@ -111,6 +111,3 @@ func (s *store) empty(k Key) int {
 	}
 	return slot
 }
-
-// bytes is the memory of the store.
-func (s *store) bytes(f form) int64 { return int64(len(s.groups)) * f.groupBytes() }

@@ -120,8 +120,8 @@ type ParamItem struct {
 // whole. Burst is not multiplied:
 //   - a window admits Limit + Burst per Interval, so that 2.5 per second with a burst of 3 is 5 per
 //     2 s with a burst of 3, as if written so;
-//   - a token bucket keeps the interval as written, Interval / Scale. It holds Limit / Scale + Burst
-//     requests, which is at least one unless Limit is 0;
+//   - a token bucket keeps the interval as written, Interval / Scale, and the count as written is
+//     what comes back in it. It holds that count, rounded up so that no part of it is lost, and Burst;
 //   - queueing knows the rate alone.
 type GatewayFlowRule struct {
 	Pos       Position

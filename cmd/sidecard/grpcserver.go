@@ -37,6 +37,14 @@ const (
 // been cut down by the collector. See docs/performance.md.
 const streamWorkers = 32
 
+// How much a client may send before we have read it: for a call what HTTP/2 starts with, and for a
+// connection so much that it is seldom topped up. Without a figure of ours the server measures how much
+// would be best, by a ping for each call that comes alone, whose answer wakes it up once more.
+const (
+	streamWindow = 64 << 10 // a longer message is given more
+	connWindow   = 1 << 20
+)
+
 // newGRPCServer makes the server that Envoy calls, with its limits set so that nothing a client of
 // Envoy can send becomes a gRPC error, which Envoy would answer by letting the request through.
 func newGRPCServer(cfg ratelimitsvc.Config, h *health.Server) (*grpc.Server, *ratelimitsvc.Service) {
@@ -56,6 +64,8 @@ func newGRPCServer(cfg ratelimitsvc.Config, h *health.Server) (*grpc.Server, *ra
 		grpc.ConnectionTimeout(handshake),
 		grpc.WaitForHandlers(true),
 		grpc.NumStreamWorkers(streamWorkers),
+		grpc.StaticStreamWindowSize(streamWindow),
+		grpc.StaticConnWindowSize(connWindow),
 	)
 	calls := ratelimitsvc.Register(s, cfg)
 	healthpb.RegisterHealthServer(s, h)

@@ -149,3 +149,54 @@ func TestUselessConnectionsAreClosed(t *testing.T) {
 		})
 	}
 }
+
+// Calls cost a client no frames but their own. In particular none is followed by a ping, which would
+// wake Envoy up to answer it and the daemon up to read that.
+func TestCallsBringNoPings(t *testing.T) {
+	t.Parallel()
+	l := &inMemory{conns: make(chan net.Conn), done: make(chan struct{})}
+	server, _ := newGRPCServer(ratelimitsvc.Config{Engine: engine.New(engine.Options{}), Now: func() int64 { return 1 }}, newHealth())
+	served := make(chan error)
+	go func() { served <- server.Serve(l) }()
+	near, far := net.Pipe()
+	l.conns <- far
+	c := &rawClient{Conn: near, frames: http2.NewFramer(near, near)}
+	sent, next := make(chan struct{}), make(chan uint32, 1)
+	go func() { // the one writer of frames
+		defer close(sent)
+		c.preface()
+		for id := range next {
+			c.frames.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: headers(), EndHeaders: true})
+			c.frames.WriteData(id, true, make([]byte, 5)) // an empty message
+		}
+	}()
+	const calls = 5
+	next <- 1
+	for ended := 0; ended < calls; {
+		f, err := c.frames.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch f := f.(type) {
+		case *http2.PingFrame:
+			t.Errorf("a ping after %d calls", ended)
+		case *http2.WindowUpdateFrame:
+			if ended > 0 {
+				t.Errorf("a window of %d for stream %d after %d calls", f.Increment, f.StreamID, ended)
+			}
+		case *http2.HeadersFrame:
+			if f.StreamEnded() {
+				if ended++; ended < calls {
+					next <- uint32(2*ended + 1)
+				}
+			}
+		}
+	}
+	near.Close()
+	close(next)
+	<-sent
+	server.Stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

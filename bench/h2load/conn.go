@@ -226,7 +226,9 @@ func (c *conn) start(at int64, key int) error {
 }
 
 // turn sends what is queued, waits until something can be read or until the given time, and
-// consumes it. It returns the number of bytes that came.
+// consumes it. It returns the number of bytes that came. What these ask for, such as the answer to a
+// ping, is sent at once and not with the next calls: so does Envoy, and it is one more thing that
+// wakes the server up.
 func (c *conn) turn(until int64) (int, error) {
 	if err := c.flush(); err != nil {
 		return 0, err
@@ -236,6 +238,9 @@ func (c *conn) turn(until int64) (int, error) {
 	if n > 0 {
 		c.w += n
 		if err := c.consume(); err != nil {
+			return n, err
+		}
+		if err := c.flush(); err != nil && c.away == nil { // having said goodbye, the server may be gone
 			return n, err
 		}
 	}

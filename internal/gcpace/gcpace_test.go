@@ -18,13 +18,13 @@ func TestPercent(t *testing.T) {
 		live uint64
 		want int
 	}{
-		{0, 300}, // before the first collection
-		{1 << 20, 300},
-		{4 << 20, 300},
-		{6 << 20, 200},
-		{12 << 20, 100},
-		{24 << 20, 50},
-		{48 << 20, 25},
+		{0, 250}, // before the first collection
+		{1 << 20, 250},
+		{4 << 20, 250},
+		{5 << 20, 200},
+		{10 << 20, 100},
+		{20 << 20, 50},
+		{40 << 20, 25},
 		{1 << 30, 25},
 		{math.MaxUint64, 25},
 	}
@@ -52,19 +52,19 @@ func TestRunFollowsTheHeap(t *testing.T) {
 	}()
 
 	live <- 0
-	if got := <-sets; got != 300 {
-		t.Errorf("GOGC=%d at first, want 300", got)
+	if got := <-sets; got != 250 {
+		t.Errorf("GOGC=%d at first, want 250", got)
 	}
 	for _, step := range []struct {
 		live uint64
 		want int // 0: left as it is
 	}{
 		{4 << 20, 0},
-		{12 << 20, 100},
-		{13 << 20, 0}, // 92: not worth stopping the world
-		{14 << 20, 85},
+		{10 << 20, 100},
+		{11 << 20, 0}, // 90: not worth stopping the world
+		{12 << 20, 83},
 		{1 << 30, 25},
-		{1 << 20, 300},
+		{1 << 20, 250},
 	} {
 		// A collection may pass while nobody waits for it yet, so it takes one or two.
 		for done := false; !done; {

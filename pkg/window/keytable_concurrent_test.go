@@ -62,6 +62,8 @@ func TestKeyTableConcurrentBound(t *testing.T) {
 		"word, strict":       {SampleCount: 1, Mode: Strict, Layout: LayoutWord},
 		"wide, three slots":  {SampleCount: 3, Layout: LayoutWide},
 		"wide, strict of 10": {SampleCount: 10, Mode: Strict, Layout: LayoutWide},
+		"word without room":  {SampleCount: 2, Layout: LayoutWord, MaxKeys: 12},
+		"wide without room":  {SampleCount: 3, Layout: LayoutWide, MaxKeys: 12},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -134,7 +136,10 @@ func TestKeyTableConcurrentBound(t *testing.T) {
 			if full == 0 {
 				t.Error("the limit was never reached, so nothing was tried")
 			}
-			if grown.Load() <= 16 {
+			if s := k.Stats(); c.MaxKeys != 0 && s.Overflows < 1000 {
+				t.Errorf("%+v: there was room", s)
+			}
+			if grown.Load() <= 16 && c.MaxKeys == 0 {
 				t.Errorf("the table had %d slots at most: it never grew", grown.Load())
 			}
 			k.Maintain(clock.Load() + int64(c.Interval) + int64(2*width))

@@ -148,6 +148,7 @@ type keyScript struct {
 // keyScene is a small table and the threads that use it at once.
 type keyScene struct {
 	layout  Layout
+	small   bool // it does not grow, so that keys find no room
 	limit   int64
 	before  []keyScript
 	threads []keyScript
@@ -165,7 +166,11 @@ func (s keyScene) explore(bound int) (int, error) {
 	return switches(bound, func() ([]func(), func() error, func() error) {
 		p := &keyPlay{keyScene: s, admitted: map[int]map[uint64]int64{}, released: map[int]bool{}}
 		c := KeyTableConfig{SampleCount: 2, Interval: 2 * sceneKeyWidth, Layout: s.layout}
-		t, err := newKeyTable(sceneKeyStart, c, tableSize{1, 1, 2})
+		size := tableSize{1, 1, 2}
+		if s.small {
+			size.most = 1
+		}
+		t, err := newKeyTable(sceneKeyStart, c, size)
 		if err != nil {
 			panic(err)
 		}
@@ -271,7 +276,8 @@ func (p *keyPlay) after() error {
 		}
 		want := p.limit - slots[latest] - slots[latest-1]
 		r := p.t.Peek(sceneKeyStart, testKey(key), 1, p.limit)
-		if !r.Untracked && r.Remaining != want || r.Untracked && want != p.limit {
+		// An entry keeps what it took over from the sketch, though it was given back there since.
+		if r.Remaining != want && !(p.small && p.released[key] && r.Remaining < want) {
 			return fmt.Errorf("key %d: %+v at the end, want %d left", key, r, want)
 		}
 	}
@@ -334,6 +340,13 @@ func TestInterleaveKeyTable(t *testing.T) {
 		{limit: 2, before: []keyScript{a0}, threads: []keyScript{{"grow", 0, 0}, {"shrink", 0, 0}, {"acquire", 0, 1}}},
 		{limit: 1, before: []keyScript{a0}, threads: []keyScript{{"grow", 0, 0}, {"release", 0, 0}, {"acquire", 0, 1}}},
 		{limit: 1, before: full(0), threads: []keyScript{{"acquire", 1, 0}, {"acquire", 101, 1}, {"acquire", 1, 1}}},
+		// It finds no room, is counted in the sketch, and takes the entry of another that has expired.
+		{small: true, limit: 1, before: full(0), threads: []keyScript{{"acquire", 1, 0}, {"acquire", 1, 1}, {"acquire", 1, 2}}},
+		{small: true, limit: 2, before: full(0), threads: []keyScript{{"cancel", 1, 1}, {"acquire", 1, 1}, {"acquire", 1, 2}}},
+		{small: true, limit: 1, before: full(0), threads: []keyScript{{"acquire", 1, 1}, {"acquire", 101, 2}, {"acquire", 1, 2}}},
+		{small: true, limit: 1, before: full(1, a0), threads: []keyScript{{"acquire", 1, 1}, {"acquire", 0, 1}, {"acquire", 1, 2}}},
+		{small: true, limit: 1, before: full(0, keyScript{"acquire", 1, 0}), threads: []keyScript{{"maintain", 0, 2}, {"acquire", 2, 1}, {"acquire", 2, 2}}},
+		{small: true, limit: 2, before: append(full(0), keyScript{"acquire", 1, 0}), threads: []keyScript{{"maintain", 0, 2}, {"acquire", 1, 1}, {"cancel", 1, 2}}},
 	} {
 		for _, layout := range []Layout{LayoutWord, LayoutWide} {
 			s.layout = layout

@@ -98,3 +98,31 @@ func TestKeyTableBudget(t *testing.T) {
 		t.Error("nil is no bound, the zero value a bound of none")
 	}
 }
+
+// TestKeyTableLatePromotion: a key that was charged without room finds some, in a call that comes
+// late: what it was charged in the newer slot counts on.
+func TestKeyTableLatePromotion(t *testing.T) {
+	t.Parallel()
+	for name, c := range layouts() {
+		c.MaxKeys = 1
+		k := shapedKeyTable(t, epoch, c, tableSize{1, 8, 8})
+		k.TryAcquire(epoch, testKey(0), 1, 2)
+		key, i := testKey(1), 1
+		for k.findExpired(k.shards[0].store.Load(), 1<<40, key) >= 0 { // it must not take that entry
+			i++
+			key = testKey(i)
+		}
+		now := epoch + 3*int64(c.Interval)
+		if p, r := k.TryAcquire(now, key, 1, 2); !r.OK || !p.sketched {
+			t.Fatalf("%s: %+v, %+v", name, p, r)
+		}
+		late := now - int64(c.Interval)/2
+		k.Maintain(late)
+		if p, r := k.TryAcquire(late, key, 1, 2); !r.OK || p.sketched {
+			t.Fatalf("%s: %+v, %+v", name, p, r)
+		}
+		if _, r := k.TryAcquire(now, key, 1, 2); r != (Result{}) {
+			t.Errorf("%s: %+v, want that two were admitted", name, r)
+		}
+	}
+}

@@ -44,7 +44,7 @@ func (s *sketch) init(slots, words int, seed maphash.Seed) {
 func sketchColumns(slots int) int { return max(slots/8, leastColumns) }
 
 func sketchBytes(slots, words int) int64 {
-	return allocated(int64(sketchRows * sketchColumns(slots) * words * 4))
+	return allocated(4 * sketchRows * int64(sketchColumns(slots)) * int64(words))
 }
 
 // allocate makes the cells, if there are none. The lock is held.

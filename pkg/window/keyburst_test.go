@@ -79,8 +79,8 @@ func TestKeyBurstExtremes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 17 {
-			p, r := k.TryAcquire(epoch, testKey(i), MaxLimit, math.MaxInt64, math.MaxInt64)
-			if !r.OK || r.Remaining != 0 || p.sketched != (i == 16) || r.Untracked != (i == 16) {
+			p, r := k.TryAcquire(epoch, testKey(i), MaxLimit-5, math.MaxInt64, math.MaxInt64)
+			if !r.OK || r.Remaining != 5 || p.sketched != (i == 16) || r.Untracked != (i == 16) {
 				t.Fatalf("key %d: %+v, %+v", i, p, r)
 			}
 		}
@@ -89,6 +89,10 @@ func TestKeyBurstExtremes(t *testing.T) {
 		now := epoch + int64(interval)/60*30
 		if r := k.Peek(now, testKey(16), 1, 1, 0); r.OK || r.Untracked {
 			t.Errorf("%v: %+v, want that it counts", interval, r)
+		}
+		// The window has room, but no bucket holds more than comes back in 36 years.
+		if r := k.Peek(now, testKey(16), 1, 1, math.MaxInt64); r != (Result{}) {
+			t.Errorf("%v: %+v, want an empty bucket", interval, r)
 		}
 		if d, ok := k.Until(now, testKey(16), 1, 1, 0); !ok || d <= 0 {
 			t.Errorf("%v: Until = %v, %v", interval, d, ok)

@@ -15,6 +15,7 @@ func TestBudgetLayout(t *testing.T) {
 		{"Throttle", unsafe.Sizeof(Throttle{}), cacheLine},
 		{"TokenBucket", unsafe.Sizeof(TokenBucket{}), cacheLine},
 		{"Burst", unsafe.Sizeof(Burst{}), cacheLine},
+		{"Inflight", unsafe.Sizeof(Inflight{}), cacheLine},
 		{"throttleState", unsafe.Sizeof(throttleState{}), 16},
 		{"bucketState", unsafe.Sizeof(bucketState{}), 24},
 		{"gcraState", unsafe.Sizeof(gcraState{}), 16},

@@ -24,7 +24,7 @@ var (
 		{name: "api", number: int64(ModeAPI)},
 	}}
 	grades = &enumeration{members: []enumMember{
-		{name: "concurrency", alias: "thread", number: 0, refused: "a limit of concurrent requests"},
+		{name: "concurrency", alias: "thread", number: gradeConcurrency},
 		{name: "qps", number: gradeQPS},
 	}}
 	controlBehaviors = &enumeration{members: []enumMember{
@@ -74,7 +74,8 @@ var (
 const (
 	noNumber = -1 // of a value that is known by name only
 
-	gradeQPS = 1 // the one grade that the enumeration above admits
+	gradeConcurrency = 0
+	gradeQPS         = 1
 )
 
 // find looks a value up as written. The reason says why there is none.

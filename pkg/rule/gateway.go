@@ -29,6 +29,7 @@ type gatewayDraft struct {
 	intervalSec            located[int64]
 	interval, intervalUnit located[int64]
 	burst, maxQueueing     located[int64]
+	lease                  located[int64]
 	param                  located[*paramDraft]
 	response               located[*responseDraft]
 
@@ -52,7 +53,7 @@ var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: ap
 			func(d *gatewayDraft) *located[int64] { return &d.mode }),
 		enumField("grade", "what is limited", grades, gradeQPS,
 			func(d *gatewayDraft) *located[int64] { return &d.grade }),
-		customField("count", "how many requests may pass per interval", "number", decodeCount).require(),
+		customField("count", "how many requests may pass per interval, or be under way at a time", "number", decodeCount).require(),
 		integerField("intervalSec", "the interval in seconds", 1, maxIntervalSec, 1,
 			func(d *gatewayDraft) *located[int64] { return &d.intervalSec }),
 		integerField("interval", "the interval in the unit that intervalUnit names", 1, maxIntervalSec, 1,
@@ -78,6 +79,8 @@ var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: ap
 			func(d *gatewayDraft) *located[int64] { return &d.maxKeys }),
 		enumField("overflow", "what happens to values beyond maxKeys", overflowChoices, int64(OverflowSketch),
 			func(d *gatewayDraft) *located[int64] { return &d.overflow }),
+		integerField("leaseMs", "how long a call under way counts if its end is not reported, with grade concurrency", minLeaseMs, maxLeaseMs, defaultLeaseMs,
+			func(d *gatewayDraft) *located[int64] { return &d.lease }),
 		mappingField("blockResponse", "what a refused request is answered with", &responseSchema,
 			func(d *gatewayDraft) *located[*responseDraft] { return &d.response }),
 		boolField("shadow", "only count what would be refused",
@@ -85,7 +88,6 @@ var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: ap
 
 		customField("clusterMode", "shared limits; only false", "boolean", decodeClusterMode),
 		refusedField[gatewayDraft]("clusterConfig", "cluster mode"),
-		refusedField[gatewayDraft]("leaseMs", "leaseMs"),
 		refusedField[gatewayDraft]("warmUpPeriodSec", "warm-up"),
 		refusedField[gatewayDraft]("warmUpColdFactor", "warm-up"),
 		refusedField[gatewayDraft]("paramFlowItemList", "paramFlowItemList"),
@@ -164,20 +166,10 @@ func (f *fileLoad) gatewayFlow(at spot, n *node) {
 		r.Response = f.checkResponse(d.response.at, d.response.v, f.errors == before)
 	}
 	seconds, ok := f.checkInterval(d)
-	if ok {
-		r.Interval = time.Duration(seconds) * time.Second
-		f.checkRate(d, seconds, &r)
-	}
-	switch {
-	case r.Behavior == BehaviorQueue:
-		f.checkQueueing(d, &r)
-	case r.Window == WindowTokenBucket:
-		f.checkTokenBucket(d, &r)
-	case ok:
-		f.checkSampleCount(d, &r)
-	}
-	if r.Behavior != BehaviorQueue {
-		f.checkBurst(d, &r)
+	if d.grade.ok && d.grade.v == gradeConcurrency {
+		f.checkConcurrency(d, &r)
+	} else {
+		f.checkFlow(d, seconds, ok, &r)
 	}
 	if f.errors > before {
 		return
@@ -187,6 +179,29 @@ func (f *fileLoad) gatewayFlow(at spot, n *node) {
 	}
 	if f.claimID(at, d, &r) {
 		f.set.GatewayFlow = append(f.set.GatewayFlow, r)
+	}
+}
+
+// checkFlow fills in how a rule counts requests over time: in an interval of so many seconds, unless
+// that could not be read.
+func (f *fileLoad) checkFlow(d *gatewayDraft, seconds int64, ok bool, r *GatewayFlowRule) {
+	if d.grade.ok {
+		f.checkNoLease(d)
+	}
+	if ok {
+		r.Interval = time.Duration(seconds) * time.Second
+		f.checkRate(d, seconds, r)
+	}
+	switch {
+	case r.Behavior == BehaviorQueue:
+		f.checkQueueing(d, r)
+	case r.Window == WindowTokenBucket:
+		f.checkTokenBucket(d, r)
+	case ok:
+		f.checkSampleCount(d, r)
+	}
+	if r.Behavior != BehaviorQueue {
+		f.checkBurst(d, r)
 	}
 }
 

@@ -183,6 +183,10 @@ func TestStateOutlivesANewLimit(t *testing.T) {
 		{"fraction of a bucket", `"window": "token-bucket", "burst": 1, %v`, `"count": 0.5, "intervalSec": 2`, `"count": 1, "intervalSec": 4`, false},
 		{"fraction of a window", `%v`, `"count": 0.5, "intervalSec": 2`, `"count": 1, "intervalSec": 4`, true},
 		{"behaviour", `"count": 10, "controlBehavior": %v`, 0, 2, false},
+		{"grade", `"count": 10, "grade": %v`, 0, 1, false},
+		{"count of concurrency", `"grade": 0, "count": %v`, 10, 20, true},
+		{"lease of concurrency", `"grade": 0, "count": 10, "leaseMs": %v`, 1000, 2000, true},
+		{"interval of concurrency", `"grade": 0, "count": 10, "intervalSec": %v`, 1, 2, true},
 		{"window", `"count": 10, "window": %q`, "aligned", "token-bucket", false},
 	}
 	for _, tt := range tests {

@@ -38,7 +38,8 @@ func (f *fileLoad) checkInterval(d *gatewayDraft) (seconds int64, ok bool) {
 			return 0, false
 		}
 	}
-	if seconds >= longIntervalSec && d.behavior.v != int64(BehaviorQueue) {
+	windowed := d.grade.v == gradeQPS && d.behavior.v != int64(BehaviorQueue)
+	if seconds >= longIntervalSec && windowed {
 		at := d.intervalSec.at
 		if d.interval.given {
 			at = d.interval.at
@@ -54,9 +55,7 @@ func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *GatewayFlowRule)
 		return
 	}
 	count := d.count.v
-	if count.exact.Cmp(big.NewRat(MaxLimit, 1)) > 0 {
-		r.Limit, r.Unlimited = MaxLimit, true
-		f.warn(d.count.at, fmt.Sprintf("%s is above %d and means unlimited: the rule never refuses", clip(count.text), MaxLimit), "")
+	if f.unlimited(d, r) {
 		return
 	}
 	bounds, why := windowScale, fmt.Sprintf("is no whole number of requests in up to %d intervals, so it cannot be counted exactly", windowScale.factor)
@@ -73,6 +72,16 @@ func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *GatewayFlowRule)
 	if r.Scale > 1 && !byRate {
 		f.warn(d.count.at, fmt.Sprintf("%s per %d s is enforced as %s", clip(count.text), seconds, whole), "")
 	}
+}
+
+// unlimited says whether the count, which is valid, is above what is enforced.
+func (f *fileLoad) unlimited(d *gatewayDraft, r *GatewayFlowRule) bool {
+	if d.count.v.exact.Cmp(big.NewRat(MaxLimit, 1)) <= 0 {
+		return false
+	}
+	r.Limit, r.Unlimited = MaxLimit, true
+	f.warn(d.count.at, fmt.Sprintf("%s is above %d and means unlimited: the rule never refuses", clip(d.count.v.text), MaxLimit), "")
+	return true
 }
 
 // checkSampleCount fills in the number of slots, which must divide the interval.

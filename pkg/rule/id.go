@@ -31,15 +31,17 @@ func (f *fileLoad) checkID(at spot, id string) bool {
 
 // deriveID names a rule by what it limits, without count, so that the name stays when the limit
 // changes: [domain/]gw-flow/mode/resource/grade/behaviour/interval/window[/param[/match:pattern]].
-// The interval is the one written, in seconds.
+// The interval is the one written, in seconds; concurrency has neither interval nor window.
 func deriveID(r *GatewayFlowRule, seconds int64) string {
 	var b strings.Builder
 	if r.Domain != "" {
 		b.WriteString(escapeID(r.Domain) + "/")
 	}
 	b.WriteString("gw-flow/" + r.Mode.String() + "/" + escapeID(r.Resource))
-	b.WriteString("/" + grades.nameOf(gradeQPS) + "/" + r.Behavior.String())
-	b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + r.Window.String())
+	b.WriteString("/" + r.Grade.String() + "/" + r.Behavior.String())
+	if r.Grade != GradeConcurrency {
+		b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + r.Window.String())
+	}
 	if p := r.Param; p != nil {
 		b.WriteString("/" + p.Source.String())
 		if p.FieldName != "" {
@@ -88,7 +90,7 @@ func (r *GatewayFlowRule) StateKey() string {
 	parts := []string{
 		"gw-flow", r.Domain, r.ID,
 		strconv.Itoa(int(r.Mode)), r.Resource,
-		grades.nameOf(gradeQPS), r.Behavior.String(),
+		r.Grade.String(), r.Behavior.String(),
 		r.Interval.String(), strconv.Itoa(int(r.Window)), strconv.Itoa(r.SampleCount),
 	}
 	if r.Window == WindowTokenBucket {

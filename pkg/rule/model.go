@@ -65,6 +65,16 @@ const (
 	PathRegex  PathMatch = 2 // RE2, the whole path
 )
 
+// Grade says what a rule limits. Its numbers are ours, so that its zero value is the usual grade; those
+// that users write are translated while decoding.
+type Grade uint8
+
+// The grades.
+const (
+	GradeQPS         Grade = iota // requests per interval
+	GradeConcurrency              // calls under way at a time
+)
+
 // ControlBehavior says what becomes of a request above the limit. The numbers are Sentinel's.
 type ControlBehavior uint8
 
@@ -82,7 +92,7 @@ const (
 	WindowAligned     WindowMode = iota // Sentinel's LeapArray: sampleCount slots, the current one included
 	WindowStrict                        // one slot more: the bound holds in every real interval
 	WindowTokenBucket                   // Sentinel's own algorithm for gateway rules: a bucket that is refilled once more than an interval has passed
-	WindowNone                          // none: the rule queues
+	WindowNone                          // none: the rule queues, or limits concurrency
 )
 
 // OnMissing says what a parameter rule does with a request that lacks the parameter.
@@ -131,17 +141,22 @@ type GatewayFlowRule struct {
 	Resource  string
 	Mode      ResourceMode
 
+	Grade     Grade
 	Count     string        // the count as written, for views
-	Limit     int64         // requests per Interval; 0 refuses all; meaningless when Unlimited
+	Limit     int64         // requests per Interval, or calls under way; 0 refuses all; meaningless when Unlimited
 	Burst     int64         // requests beyond Limit that may pass at once; Limit + Burst is at most MaxLimit
 	Unlimited bool          // the count is above MaxLimit: the rule never refuses
-	Interval  time.Duration // effective, a whole number of seconds; at most 68 years
+	Interval  time.Duration // effective, a whole number of seconds; at most 68 years; 0 for concurrency
 	Scale     int64         // by what count and interval are multiplied; 1 unless the count is fractional
 
 	Behavior    ControlBehavior
 	MaxQueueing time.Duration // the wait from which on a request is refused instead; 0 unless the rule queues
 
-	Window      WindowMode // WindowNone if, and only if, the rule queues
+	// Lease is how long a call counts whose end nobody reports, from 1 s to 24 h; 0 unless the rule
+	// limits concurrency.
+	Lease time.Duration
+
+	Window      WindowMode // WindowNone if, and only if, the rule queues or limits concurrency
 	SampleCount int        // 1 to 60, dividing Interval in whole milliseconds; 0 for WindowTokenBucket and WindowNone
 
 	Param     *ParamItem // nil: the whole resource is one budget

@@ -36,6 +36,7 @@ func ruleFields() *rapid.Generator[map[string]json.RawMessage] {
 		"maxQueueingTimeoutMs": oneOf("0", "500", "10000", "3600001", "-1"),
 		"window":               oneOf(`"aligned"`, `"strict"`, `"token-bucket"`, `"Strict"`),
 		"sampleCount":          oneOf("1", "2", "7", "10", "61"),
+		"leaseMs":              oneOf("1000", "60000", "999"),
 		"overflow":             oneOf(`"sketch"`, `"block"`, `"allow"`),
 		"shadow":               oneOf("true", "false", "1"),
 		"blockResponse": rapid.Custom(func(t *rapid.T) string {
@@ -227,6 +228,7 @@ func TestStateKeyHoldsWhatGivesStateItsMeaning(t *testing.T) {
 		func(r *GatewayFlowRule) { r.Shadow = true },
 		func(r *GatewayFlowRule) { r.Param.FieldName = "x-a" },
 		func(r *GatewayFlowRule) { r.MaxKeys = 5 },
+		func(r *GatewayFlowRule) { r.Lease = time.Hour },
 		func(r *GatewayFlowRule) { r.Scale = 2 },
 		func(r *GatewayFlowRule) { r.Response = &BlockResponse{Body: "no"} },
 	} {
@@ -241,6 +243,7 @@ func TestStateKeyHoldsWhatGivesStateItsMeaning(t *testing.T) {
 		func(r *GatewayFlowRule) { r.Domain = "y" },
 		func(r *GatewayFlowRule) { r.Resource = "b" },
 		func(r *GatewayFlowRule) { r.Mode = ModeAPI },
+		func(r *GatewayFlowRule) { r.Grade = GradeConcurrency },
 		func(r *GatewayFlowRule) { r.Interval *= 2 },
 		func(r *GatewayFlowRule) { r.Window = WindowStrict },
 		func(r *GatewayFlowRule) { r.Window = WindowTokenBucket },

@@ -100,8 +100,8 @@ func TestDefaultsAreTheDeclaredOnes(t *testing.T) {
 	t.Parallel()
 	var def strings.Builder
 	for _, fd := range gatewaySchema.fields {
-		// The count of samples and the two ways to write an interval depend on other fields.
-		if fd.def != "" && !strings.HasPrefix(fd.name, "interval") && fd.name != "onMissing" && fd.name != "maxKeys" && fd.name != "overflow" {
+		// The count of samples, the two ways to write an interval and the lease depend on other fields.
+		if fd.def != "" && !strings.HasPrefix(fd.name, "interval") && fd.name != "onMissing" && fd.name != "maxKeys" && fd.name != "overflow" && fd.name != "leaseMs" {
 			fmt.Fprintf(&def, ", %q: %s", fd.name, fd.def)
 		}
 	}

@@ -12,6 +12,17 @@ func (m MatchStrategy) String() string { return matchStrategies.nameOf(int64(m))
 // String returns the name that matchStrategy takes in a predicate item.
 func (m PathMatch) String() string { return pathMatches.nameOf(int64(m)) }
 
+// String returns the name that grade takes.
+func (g Grade) String() string {
+	switch g {
+	case GradeQPS:
+		return grades.nameOf(gradeQPS)
+	case GradeConcurrency:
+		return grades.nameOf(gradeConcurrency)
+	}
+	return ""
+}
+
 // String returns the name that controlBehavior takes.
 func (b ControlBehavior) String() string { return controlBehaviors.nameOf(int64(b)) }
 

@@ -15,6 +15,7 @@ func TestWordsOfTheModel(t *testing.T) {
 		{ModeRoute, "route"}, {ModeAPI, "api"}, {ResourceMode(9), ""},
 		{MatchExact, "exact"}, {MatchPrefix, "prefix"}, {MatchRegex, "regex"}, {MatchContains, "contains"}, {MatchStrategy(9), ""},
 		{PathExact, "exact"}, {PathPrefix, "prefix"}, {PathRegex, "regex"}, {PathMatch(9), ""},
+		{GradeQPS, "qps"}, {GradeConcurrency, "concurrency"}, {Grade(9), ""},
 		{BehaviorReject, "reject"}, {BehaviorQueue, "queue"}, {ControlBehavior(9), ""},
 		{WindowAligned, "aligned"}, {WindowStrict, "strict"}, {WindowTokenBucket, "token-bucket"}, {WindowNone, "none"}, {WindowMode(9), ""},
 		{MissingSkip, "skip"}, {MissingLimit, "limit"}, {MissingBlock, "block"}, {OnMissing(9), ""},

@@ -35,6 +35,7 @@ const (
 	ReasonMissingParam         // the rule's parameter is absent and the rule blocks that
 	ReasonInputTooLarge        // the rule's input cannot be evaluated within bounds
 	ReasonKeyOverflow          // no room to track one more parameter value, and the rule blocks that
+	ReasonTooManyCalls         // more calls are under way than can be kept track of
 	ReasonDeadline             // the queue would take the request, but not in the time that the caller has
 )
 
@@ -49,6 +50,8 @@ func (r Reason) String() string {
 		return "input-too-large"
 	case ReasonKeyOverflow:
 		return "key-overflow"
+	case ReasonTooManyCalls:
+		return "too-many-calls"
 	case ReasonDeadline:
 		return "deadline"
 	}
@@ -110,18 +113,22 @@ type Verdict struct {
 
 // Call is one all-or-nothing decision over one or more requests. The caller owns it and reuses it
 // call after call, so that its slices stop growing; it must not be shared by two calls at a time.
-// Decide fills Verdicts, one per item, Overall
-// and Wait.
+// Decide fills Verdicts, one per item, Overall,
+// Wait and Token.
 type Call struct {
 	Domain  string
 	Items   []Request
 	MaxWait time.Duration // a queueing rule that would hold the call longer refuses; 0: none may wait
+	Peer    uint32        // who asks, as EndPeer names it; 0: nobody whose going would end the call
 
 	Verdicts []Verdict
 	Overall  Code
 	// Wait is how long to hold the answer of a call that passed: the longest wait of its charged
 	// requests. A caller who gives up meanwhile gives the call to Cancel.
 	Wait time.Duration
+	// Token stands for a call that passed and that a rule counts until it ends: Complete ends it, and
+	// so does its lease. It is zero if there is no such rule.
+	Token Token
 
 	scratch
 }

@@ -18,7 +18,7 @@ type CompiledRule struct {
 	Limit     int64 // without Burst
 	Burst     int64
 	Unlimited bool
-	Interval  time.Duration // a whole number of seconds
+	Interval  time.Duration // a whole number of seconds; 0 for a limit of calls under way
 	Shadow    bool
 	Response  *rule.BlockResponse // of its refusals; nil: the daemon's
 
@@ -28,6 +28,10 @@ type CompiledRule struct {
 	memory memory     // nothing when the rule is unlimited
 	ctl    controller // nil when the rule is unlimited
 	queues bool       // the controller makes callers wait
+	// tracker is ctl, if its charges last until the call has ended, at most for lease.
+	tracker tracker
+	lease   time.Duration
+	once    bool // a request counts once, whatever its hits
 	// refusesOverflow: a value that finds no room is refused, whatever it did.
 	refusesOverflow bool
 	param           *param

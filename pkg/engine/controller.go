@@ -50,6 +50,7 @@ type grant struct {
 	keyedPromise window.KeyPromise
 	keyedBucket  window.KeyBucketPermit
 	keyedBurst   window.KeyBurstPermit
+	held         hold // of a tracker
 }
 
 func fromResult(r window.Result) answer {

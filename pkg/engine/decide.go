@@ -10,6 +10,7 @@ import (
 type scratch struct {
 	uses   []use
 	grants []grant // per use; what it holds counts only if the use is charged
+	held   int     // charged uses that a token must hold
 	api    apiScratch
 	work   work
 }
@@ -36,8 +37,8 @@ const maxHits = window.MaxLimit + 1
 
 // Decide decides the call: if every enforced rule of every request allows it, all are charged;
 // otherwise none is. It fills c.Verdicts and c.Overall. It is safe for concurrent use with
-// different calls, allocates nothing once c's slices have grown, and keeps nothing of the
-// requests' strings but what c holds.
+// different calls, allocates nothing once c's slices have grown, unless more calls are under way than
+// ever before, and keeps nothing of the requests' strings but what c holds.
 //
 // A call may be refused falsely only while another call has charged some of its rules and has not
 // yet charged the rest or given them back; CompiledRule.LostRaces counts the refusals that were
@@ -54,17 +55,29 @@ func (e *Engine) Decide(now int64, c *Call) {
 	} else {
 		c.Overall = Block
 	}
+	if c.Overall == Pass {
+		e.issue(now, c)
+	}
+	if c.Overall == Block {
+		c.Wait = 0
+	}
 	c.finish(now)
 }
 
 // Cancel gives back all that the last Decide of the call charged and that is still in a live slot,
 // and its places in queues while they are the newest; CompiledRule.UnusedPlaces counts the others.
-// It reads no string of the requests, whose buffer may be gone. A second Cancel does nothing.
-func (e *Engine) Cancel(now int64, c *Call) { c.refund(now) }
+// The call's Token ends. It reads no string of the requests, whose buffer may be gone. A second Cancel
+// does nothing.
+func (e *Engine) Cancel(now int64, c *Call) {
+	if c.Token != (Token{}) {
+		e.withdraw(now, c)
+	}
+	c.refund(now)
+}
 
 func (c *Call) begin() {
 	c.uses = c.uses[:0]
-	c.Overall, c.Wait = Pass, 0
+	c.Overall, c.Wait, c.Token, c.held = Pass, 0, Token{}, 0
 	c.work.left = maxWork
 	if cap(c.Verdicts) < len(c.Items) {
 		c.Verdicts = make([]Verdict, len(c.Items))
@@ -107,7 +120,7 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	}
 	u := use{rule: r, key: k, item: int32(i), kind: q.Kind, reason: reason}
 	u.n = min(max(q.Hits, 1), maxHits)
-	if q.Kind == Peek {
+	if q.Kind == Peek || r.once {
 		u.n = 1
 	}
 	switch {
@@ -207,6 +220,12 @@ func (c *Call) acquire(now int64, i int) (lost bool) {
 	a := u.rule.ctl.acquire(now, u.n, c.MaxWait, u.key, &c.grants[i])
 	u.charged = a.ok
 	u.take(a)
+	if a.ok && !u.rule.Shadow {
+		c.Wait = max(c.Wait, a.wait)
+	}
+	if u.holds(&c.grants[i]) {
+		c.held++
+	}
 	return u.refused
 }
 

@@ -14,6 +14,9 @@ const DefaultMaxKeysTotal = 4 << 20
 // Options configure an Engine. The zero value is usable.
 type Options struct {
 	MaxKeysTotal int64 // parameter values tracked by all rules together; 0: DefaultMaxKeysTotal
+	// MaxTokens bounds the calls under way that some rule waits for, in steps of 1024; 0:
+	// DefaultMaxTokens. Each takes 112 bytes, or more if several rules wait for it.
+	MaxTokens int64
 }
 
 // Engine decides calls by the rule set that was last applied. Make it with New. All methods are
@@ -22,6 +25,7 @@ type Engine struct {
 	snapshot atomic.Pointer[snapshot]
 	ready    atomic.Bool
 	budget   *window.KeyBudget
+	tokens   tokens
 	mu       sync.Mutex // one Apply or Maintain at a time
 }
 
@@ -38,6 +42,10 @@ func New(o Options) *Engine {
 		o.MaxKeysTotal = DefaultMaxKeysTotal
 	}
 	e := &Engine{budget: &window.KeyBudget{Max: o.MaxKeysTotal}}
+	if o.MaxTokens <= 0 {
+		o.MaxTokens = DefaultMaxTokens
+	}
+	e.tokens.init(o.MaxTokens)
 	e.snapshot.Store(&snapshot{open: newDomain()})
 	return e
 }
@@ -89,6 +97,9 @@ func (e *Engine) Regexps() int { return e.snapshot.Load().regexps }
 type RuleState struct {
 	Rule *CompiledRule
 	Keys window.KeyStats // zero unless the rule has a parameter
+	// Tracks says that the rule counts calls until they end, and InFlight how many are under way.
+	Tracks   bool
+	InFlight int64
 }
 
 // Rules returns the rules in force, in the order of the set.
@@ -100,6 +111,7 @@ func (e *Engine) Rules() []RuleState {
 		if r.memory.keys != nil {
 			out[i].Keys = r.memory.keys.Stats()
 		}
+		out[i].Tracks, out[i].InFlight = r.tracker != nil, r.memory.inFlight()
 	}
 	return out
 }
@@ -112,4 +124,16 @@ func (e *Engine) Maintain(now int64) {
 	for _, m := range e.snapshot.Load().memories {
 		m.maintain(now)
 	}
+	e.tokens.shrink()
 }
+
+// TokenStats is how the tokens of an engine stand.
+type TokenStats struct {
+	*TokenCounters
+	Live    int64            // calls under way that have one
+	Bytes   int64            // memory
+	Domains []DomainOutcomes // those that ever had one, the first 64 by name
+}
+
+// Tokens returns how the engine's tokens stand.
+func (e *Engine) Tokens() TokenStats { return e.tokens.stats() }

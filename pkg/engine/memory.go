@@ -14,11 +14,13 @@ type memory struct {
 	queue  *window.Throttle
 	bucket *window.TokenBucket
 	burst  *window.Burst
+	calls  *window.Inflight
 
 	keyedLeap   *window.KeyTable
 	keyedQueue  *window.KeyThrottle
 	keyedBucket *window.KeyBucket
 	keyedBurst  *window.KeyBurst
+	keyedCalls  *window.KeyInflight
 	keys        keys
 }
 
@@ -58,7 +60,10 @@ func (c *compiler) memory(g *rule.GatewayFlowRule) (memory, error) {
 	// and what a table is made of is part of what it is.
 	key := fmt.Sprintf("%s\x00%s/%v/%d", g.Domain, g.StateKey(), g.Burst > 0, g.Scale)
 	if g.Param != nil {
-		layout := window.LayoutFor(g.SampleCount, windowMode(g), g.Limit)
+		layout := window.LayoutWide
+		if shapeOf(g) == shapeWindow {
+			layout = window.LayoutFor(g.SampleCount, windowMode(g), g.Limit)
+		}
 		key = fmt.Sprintf("%s/keys:%d/%d/%d", key, layout, g.MaxKeys, g.Overflow)
 	}
 	m, found := c.old.memories[key]
@@ -77,6 +82,8 @@ func (c *compiler) newMemory(g *rule.GatewayFlowRule) (m memory, err error) {
 		return c.newKeyedMemory(g)
 	}
 	switch shapeOf(g) {
+	case shapeCalls:
+		m.calls = new(window.Inflight)
 	case shapeQueue:
 		m.queue = window.NewThrottle()
 	case shapeBucket:
@@ -91,6 +98,9 @@ func (c *compiler) newMemory(g *rule.GatewayFlowRule) (m memory, err error) {
 
 func (c *compiler) newKeyedMemory(g *rule.GatewayFlowRule) (m memory, err error) {
 	switch shapeOf(g) {
+	case shapeCalls:
+		m.keyedCalls, err = window.NewKeyInflight(keyInflight(g, c.budget))
+		m.keys = m.keyedCalls
 	case shapeQueue:
 		m.keyedQueue, err = window.NewKeyThrottle(c.now, keyThrottle(g, c.budget))
 		m.keys = m.keyedQueue
@@ -110,6 +120,10 @@ func (c *compiler) newKeyedMemory(g *rule.GatewayFlowRule) (m memory, err error)
 // controller returns the controller that spends the memory as the rule says.
 func (m memory) controller(g *rule.GatewayFlowRule) controller {
 	switch {
+	case m.calls != nil:
+		return &concurrencyController{f: m.calls, limit: g.Limit}
+	case m.keyedCalls != nil:
+		return &keyedConcurrencyController{t: m.keyedCalls, limit: g.Limit}
 	case m.queue != nil:
 		return &queueController{m.queue, queue{rateOf(g), g.MaxQueueing}}
 	case m.bucket != nil:
@@ -126,4 +140,15 @@ func (m memory) controller(g *rule.GatewayFlowRule) controller {
 		return &keyedWindowController{t: m.keyedLeap, limit: g.Limit}
 	}
 	return &windowController{w: m.leap, limit: g.Limit}
+}
+
+// inFlight is how many calls are under way that the memory counts.
+func (m memory) inFlight() int64 {
+	switch {
+	case m.calls != nil:
+		return m.calls.Current()
+	case m.keyedCalls != nil:
+		return m.keyedCalls.Current()
+	}
+	return 0
 }

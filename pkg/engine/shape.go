@@ -15,10 +15,13 @@ const (
 	shapeQueue
 	shapeBucket
 	shapeBurst
+	shapeCalls
 )
 
 func shapeOf(g *rule.GatewayFlowRule) shape {
 	switch {
+	case g.Grade == rule.GradeConcurrency:
+		return shapeCalls
 	case g.Behavior == rule.BehaviorQueue:
 		return shapeQueue
 	case g.Window == rule.WindowTokenBucket:
@@ -75,6 +78,10 @@ func keyBurst(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyBurstConfi
 	}
 }
 
+func keyInflight(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyInflightConfig {
+	return window.KeyInflightConfig{MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b}
+}
+
 // MaxKeyBytes returns the memory that the key table of a rule takes at full size; 0 for a rule
 // without one.
 func MaxKeyBytes(g *rule.GatewayFlowRule) int64 {
@@ -82,6 +89,8 @@ func MaxKeyBytes(g *rule.GatewayFlowRule) int64 {
 		return 0
 	}
 	switch shapeOf(g) {
+	case shapeCalls:
+		return keyInflight(g, nil).MaxBytes()
 	case shapeQueue:
 		return keyThrottle(g, nil).MaxBytes()
 	case shapeBucket:

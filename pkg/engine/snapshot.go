@@ -15,6 +15,7 @@ type snapshot struct {
 	rules    []*CompiledRule    // in the order of the set
 	memories map[string]memory  // by state key
 	regexps  int
+	tracks   bool // a rule wants to know how calls end
 }
 
 // domain is what the calls of one domain, or of all unclaimed ones, are decided by.
@@ -106,6 +107,11 @@ func (c *compiler) rule(g *rule.GatewayFlowRule, counters map[ruleName]*Counters
 	r.ctl = m.controller(g)
 	r.queues = g.Behavior == rule.BehaviorQueue
 	r.refusesOverflow = g.Overflow == rule.OverflowBlock
+	if r.tracker, _ = r.ctl.(tracker); r.tracker != nil {
+		r.lease = g.Lease
+		r.once = g.Param != nil
+		c.next.tracks = true
+	}
 	return r, nil
 }
 

@@ -11,9 +11,6 @@ func (c *Call) finish(now int64) {
 			u.release(now)
 		}
 		u.count(c.Overall)
-		if u.charged && !u.rule.Shadow {
-			c.Wait = max(c.Wait, u.wait)
-		}
 	}
 	for from := 0; from < len(c.uses); {
 		to := from + 1

@@ -1,0 +1,158 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/sidecard/sidecard/pkg/window"
+)
+
+// Outcome is how a call ended.
+type Outcome struct {
+	Error bool
+	// RT is how long the call took; 0: as long as it is since its answer was due, which excludes what
+	// rules made it wait.
+	RT time.Duration
+}
+
+// tracker is a controller whose charges last until the call has ended. Each charge is either refunded
+// or ended, once.
+type tracker interface {
+	controller
+	// end ends a charge. The rule may have left its rule set since.
+	end(now int64, h hold, e ending)
+}
+
+// hold is what ending a charge needs: small, because there is one for as long as the call lasts. What
+// it means is the tracker's; one that holds nothing is zero.
+type hold struct {
+	calls window.KeyCalls
+	n     uint32
+}
+
+// ending is how a charge ended, and how long after the answer.
+type ending struct {
+	how how
+	rt  time.Duration // 0 unless the outcome is known
+}
+
+type how uint8
+
+const (
+	succeeded how = iota
+	failed
+	lost      // nobody says how: the lease has ended, or whoever asked has gone
+	withdrawn // it never began, because the caller had given up before the answer
+)
+
+// Complete ends a call that was let pass, and returns true; the outcome goes to the rules that charged
+// it. It returns false, and changes nothing, for a token that was never issued, or whose call has been
+// ended before, be it by its lease. It allocates nothing.
+func (e *Engine) Complete(now int64, t Token, o Outcome) bool {
+	i, s := e.tokens.take(t, true)
+	if s == nil {
+		e.tokens.counters.Foreign.Add(1)
+		return false
+	}
+	e.tokens.counters.Completed.Add(1)
+	end := ending{how: succeeded, rt: o.RT}
+	if o.Error {
+		end.how = failed
+	}
+	if end.rt == 0 {
+		end.rt = time.Duration(max(now-s.answered, 0))
+	}
+	e.end(now, i, end)
+	return true
+}
+
+// Expire ends the calls whose lease has ended, and returns how many those were. The daemon calls it
+// each second: its cost is that of the calls that it ends, however many others are under way.
+func (e *Engine) Expire(now int64) int {
+	n := 0
+	for {
+		var batch [64]uint32
+		ended := e.tokens.expire(now, batch[:0])
+		for _, i := range ended {
+			e.end(now, i, ending{how: lost})
+		}
+		n += len(ended)
+		e.tokens.counters.Expired.Add(int64(len(ended)))
+		if len(ended) < len(batch) {
+			return n
+		}
+	}
+}
+
+// EndPeer ends the calls of a peer that has gone for good, and returns how many those were. Its cost
+// is that of looking at every call under way, some at a time; decisions go on meanwhile.
+func (e *Engine) EndPeer(now int64, peer uint32) int {
+	n := 0
+	if peer == 0 {
+		return 0
+	}
+	var batch [tokenChunkSlots]uint32
+	for chunk := range e.tokens.chunks {
+		ended := e.tokens.disconnect(chunk, peer, batch[:0])
+		for _, i := range ended {
+			e.end(now, i, ending{how: lost})
+		}
+		n += len(ended)
+	}
+	e.tokens.counters.Disconnected.Add(int64(n))
+	return n
+}
+
+// withdraw ends the last call that was decided, if it has not ended.
+func (e *Engine) withdraw(now int64, c *Call) {
+	if i, s := e.tokens.take(c.Token, false); s != nil {
+		e.tokens.counters.Withdrawn.Add(1)
+		e.end(now, i, ending{how: withdrawn})
+	}
+	c.Token = Token{}
+}
+
+// end tells the rules of a call, whose slot has been taken, that it has ended, and frees the slot.
+func (e *Engine) end(now int64, first uint32, end ending) {
+	for i := first; i != noSlot; {
+		s := e.tokens.slot(i)
+		for _, u := range s.uses {
+			if u.rule != nil {
+				u.rule.tracker.end(now, u.hold, end)
+			}
+		}
+		i = s.next
+	}
+	e.tokens.free(first)
+}
+
+// issue gives a call that passed its token, if a rule wants to know of its end. Where there is no room
+// for one more, such rules refuse after all: what they would charge could never be given back.
+func (e *Engine) issue(now int64, c *Call) {
+	if c.held == 0 {
+		return
+	}
+	var ok bool
+	if c.Token, ok = e.tokens.issue(now, c); ok {
+		return
+	}
+	e.tokens.counters.Refused.Add(1)
+	for i := range c.uses {
+		u := &c.uses[i]
+		if !u.charged || u.rule.tracker == nil {
+			continue
+		}
+		if u.rule.Shadow {
+			u.charged = false
+			u.rule.ctl.refund(now, &c.grants[i])
+			continue
+		}
+		u.refused, u.reason, u.left = true, ReasonTooManyCalls, 0
+		c.Overall = Block
+	}
+	if c.Overall == Block {
+		c.refund(now)
+	}
+}
+
+// Outcomes says whether a rule in force wants to know how calls end, so that calls may get a Token.
+func (e *Engine) Outcomes() bool { return e.snapshot.Load().tracks }

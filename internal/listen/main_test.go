@@ -3,6 +3,7 @@ package listen
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,7 +23,7 @@ import (
 const (
 	envServe = "LISTEN_TEST_SERVE" // an address: listen, print "ready", accept until stdin ends
 	envDial  = "LISTEN_TEST_DIAL"  // an address: dial and print "connected" or the error
-	envIDs   = "LISTEN_TEST_IDS"   // uid,gid[,supplementary gid]: become that first
+	envIDs   = "LISTEN_TEST_IDS"   // uid,gid[,supplementary gid]: become that first; empty: do not
 
 	quickExit = "GORACE=atexit_sleep_ms=0" // else each child waits a second under -race
 )
@@ -65,17 +66,8 @@ func serveChild(addr string) int {
 }
 
 func dialChild(addr, ids string) int {
-	var n []int
-	for _, s := range strings.Split(ids, ",") {
-		id, err := strconv.Atoi(s)
-		if err != nil {
-			fmt.Println(err)
-			return 1
-		}
-		n = append(n, id)
-	}
-	for _, err := range []error{syscall.Setgroups(n[2:]), syscall.Setgid(n[1]), syscall.Setuid(n[0])} {
-		if err != nil {
+	if ids != "" {
+		if err := become(ids); err != nil {
 			fmt.Println(err)
 			return 1
 		}
@@ -93,6 +85,19 @@ func dialChild(addr, ids string) int {
 	conn.Close()
 	fmt.Println("connected")
 	return 0
+}
+
+// become takes on the ids.
+func become(ids string) error {
+	var n []int
+	for _, s := range strings.Split(ids, ",") {
+		id, err := strconv.Atoi(s)
+		if err != nil {
+			return err
+		}
+		n = append(n, id)
+	}
+	return errors.Join(syscall.Setgroups(n[2:]), syscall.Setgid(n[1]), syscall.Setuid(n[0]))
 }
 
 // child is a second process that serves an address.

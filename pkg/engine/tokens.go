@@ -32,6 +32,9 @@ type DomainOutcomes struct {
 	Expired  int64 // calls that ended with their lease
 }
 
+// Silent says that calls have ended, and that it was never reported.
+func (d DomainOutcomes) Silent() bool { return d.Expired > 0 && d.Reported == 0 }
+
 // OtherDomains is the name under which the tokens of the domains beyond the first 64 are counted.
 const OtherDomains = "(other)"
 

@@ -10,14 +10,15 @@ import (
 )
 
 // call is the state of one ShouldRateLimit, reused call after call. In this order: the codec sets
-// raw; decode fills req; collect fills bags, items and engine.Items; Decide fills the verdicts. All
-// strings but those of the verdicts' rules alias raw or the bags; forget drops them.
+// raw; decode fills req; collect fills bags, items, reports and engine.Items; Decide fills the verdicts.
+// All strings but those of the verdicts' rules alias raw or the bags; forget drops them.
 type call struct {
-	raw    mem.Buffer // nil: none received
-	req    request
-	bags   []attr.Bag // one per descriptor, most of the time more than there are
-	items  []int32    // per descriptor its index in engine.Items, or noItem
-	engine engine.Call
+	raw     mem.Buffer // nil: none received
+	req     request
+	bags    []attr.Bag    // one per descriptor, most of the time more than there are
+	items   []int32       // per descriptor its index in engine.Items, or noItem
+	reports []attr.Report // of calls that have ended
+	engine  engine.Call
 }
 
 // free gives the receive buffer back.
@@ -43,13 +44,16 @@ func (c *call) forget() {
 		}
 	}
 	c.req.reset()
+	clear(c.reports)
+	c.reports = c.reports[:0]
 	clear(c.engine.Items)
 	c.engine.Items = c.engine.Items[:0]
 	c.engine.Domain = ""
 	c.free()
 }
 
-// collect turns the descriptors of a decoded request into the items of the engine's call. names
+// collect turns the descriptors of a decoded request into the items of the engine's call, and into
+// reports. names
 // renames descriptor keys; it may be nil. It returns how many descriptors ask for a limit of their
 // own.
 func (c *call) collect(names map[string]string) (overrides int64) {
@@ -81,7 +85,8 @@ func (c *call) collectItem(d *descriptor, bag *attr.Bag, names map[string]string
 		}
 		bag.Add(e.key, e.value)
 	}
-	if _, report := bag.Report(); report {
+	if report, ok := bag.Report(); ok {
+		c.reports = append(c.reports, report)
 		return noItem
 	}
 	r := engine.Request{Kind: kind, Hits: hits}

@@ -16,6 +16,7 @@ func (w *world) decide(ctx context.Context, c *call, wire []byte, out *response)
 		return err
 	}
 	c.collect(nil)
+	w.svc.complete(w.now.Load(), c)
 	w.svc.decide(ctx, w.now.Load(), c)
 	v := deciding(c.engine.Verdicts)
 	*out = appendResponse((*out)[:0], &c.engine, c.items, v, w.svc.answers.to(v))

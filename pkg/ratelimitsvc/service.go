@@ -68,6 +68,7 @@ type Service struct {
 	unmatched sampler
 	invalid   sampler
 	full      sampler
+	silent    silentDomains
 }
 
 func newService(cfg Config) *Service {
@@ -116,6 +117,10 @@ func (s *Service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 	}
 	if n := c.collect(s.cfg.Mapping[c.req.domain]); n > 0 {
 		s.cfg.Counters.OverridesIgnored.Add(n)
+	}
+	s.complete(now, c)
+	if s.cfg.Engine.Outcomes() {
+		c.engine.Peer = peerOf(ctx)
 	}
 	s.decide(ctx, now, c)
 	s.countUnmatched(now, c)

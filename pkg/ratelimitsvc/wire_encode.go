@@ -52,7 +52,7 @@ func appendResponse(dst []byte, c *engine.Call, items []int32, v *engine.Verdict
 		dst = appendBlockBody(dst, v)
 		dst = shut(dst, mark)
 	}
-	return appendMetadata(dst, v, shadow(c.Verdicts))
+	return appendMetadata(dst, v, shadow(c.Verdicts), c.Token)
 }
 
 // deciding returns the refusal that makes the caller wait longest, where one that never fits waits
@@ -124,6 +124,8 @@ func appendLimit(dst []byte, r *engine.CompiledRule, n int64) []byte {
 func unitOf(interval time.Duration) (unit, multiplier uint64) {
 	seconds := uint64(interval / time.Second)
 	switch {
+	case seconds == 0: // a limit of calls under way, which is per nothing
+		return 0, 0
 	case seconds%86400 == 0:
 		return 4, seconds / 86400
 	case seconds%3600 == 0:
@@ -147,10 +149,11 @@ func clamp32(n int64) uint64 {
 	return uint64(min(max(n, 0), math.MaxUint32))
 }
 
-// appendMetadata appends the dynamic_metadata that access logs show: which rule refused and why,
-// and which rule in shadow would have refused.
-func appendMetadata(dst []byte, v *engine.Verdict, shadow *engine.CompiledRule) []byte {
-	if v == nil && shadow == nil {
+// appendMetadata appends the dynamic_metadata: what access logs show, which is the rule that refused and
+// why, and the rule in shadow that would have refused; and the token that Envoy brings back when the
+// request has ended.
+func appendMetadata(dst []byte, v *engine.Verdict, shadow *engine.CompiledRule, token engine.Token) []byte {
+	if v == nil && shadow == nil && token == (engine.Token{}) {
 		return dst
 	}
 	dst, mark := open(dst, 6)
@@ -164,7 +167,20 @@ func appendMetadata(dst []byte, v *engine.Verdict, shadow *engine.CompiledRule) 
 	if shadow != nil {
 		dst = appendStructField(dst, "shadow_rule", shadow.ID)
 	}
+	if token != (engine.Token{}) {
+		dst = appendToken(dst, token)
+	}
 	return shut(dst, mark)
+}
+
+// appendToken appends the entry of Struct.fields that holds a token.
+func appendToken(dst []byte, token engine.Token) []byte {
+	dst, entry := open(dst, 1)
+	dst = appendString(dst, 1, "token")
+	dst, value := open(dst, 2)
+	dst, text := open(dst, 3)
+	dst = token.AppendText(dst)
+	return shut(shut(shut(dst, text), value), entry)
 }
 
 // appendStructField appends one entry of Struct.fields with a string value.

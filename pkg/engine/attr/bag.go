@@ -29,6 +29,8 @@ const (
 	knownMaskedRemoteAddress
 	knownCookie
 	knownToken
+	knownCode
+	knownFlags
 	knownCount
 )
 
@@ -150,7 +152,11 @@ func (b *Bag) Add(key, value string) {
 	case "sidecard.token":
 		b.set(knownToken, value)
 		b.reported = true
-	case "sidecard.code", "sidecard.flags":
+	case "sidecard.code":
+		b.set(knownCode, value)
+		b.reported = true
+	case "sidecard.flags":
+		b.set(knownFlags, value)
 		b.reported = true
 	default:
 		b.addNamed(key, value)
@@ -187,10 +193,14 @@ func (b *Bag) first(keys ...known) string {
 	return ""
 }
 
+// Report is how a call ended, as Envoy writes it: the token of the call, the response code, which is 0
+// if there was no response, and the response flags, with commas between them. What was not sent is empty.
+type Report struct{ Token, Code, Flags string }
+
 // Report says whether the bag is a completion report, that is whether it has any of the sidecard.*
-// attributes of one, and returns its token, which is empty when only the others were sent.
-func (b *Bag) Report() (token string, ok bool) {
-	return b.known[knownToken].value, b.reported
+// attributes of one, and returns it.
+func (b *Bag) Report() (Report, bool) {
+	return Report{b.known[knownToken].value, b.known[knownCode].value, b.known[knownFlags].value}, b.reported
 }
 
 // Request fills r from the bag, except for Hits and Kind, which the bag does not know. Path, method,

@@ -241,23 +241,24 @@ func TestReport(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		pairs []string
-		token string
+		want  Report
 		ok    bool
 	}{
-		{[]string{"resource", "a"}, "", false},
-		{[]string{"sidecard.token", "t1", "sidecard.token", "t2", "sidecard.code", "200"}, "t1", true},
-		{[]string{"sidecard.flags", "UF"}, "", true},
-		{[]string{"sidecard.code", "0"}, "", true},
-		{[]string{"sidecard.other", "0"}, "", false},
+		{[]string{"resource", "a"}, Report{}, false},
+		{[]string{"sidecard.token", "t1", "sidecard.token", "t2", "sidecard.code", "200"}, Report{Token: "t1", Code: "200"}, true},
+		{[]string{"sidecard.flags", "UF,URX", "resource", "a"}, Report{Flags: "UF,URX"}, true},
+		{[]string{"sidecard.code", "0", "sidecard.code", "503"}, Report{Code: "0"}, true},
+		{[]string{"sidecard.code", ""}, Report{}, true},
+		{[]string{"sidecard.other", "0"}, Report{}, false},
 	} {
 		var b Bag
 		fill(&b, c.pairs...)
-		if token, ok := b.Report(); token != c.token || ok != c.ok {
-			t.Errorf("%q: got %q %v, want %q %v", c.pairs, token, ok, c.token, c.ok)
+		if got, ok := b.Report(); got != c.want || ok != c.ok {
+			t.Errorf("%q: got %+v %v, want %+v %v", c.pairs, got, ok, c.want, c.ok)
 		}
 		b.Reset()
-		if token, ok := b.Report(); token != "" || ok {
-			t.Errorf("%q after Reset: got %q %v", c.pairs, token, ok)
+		if got, ok := b.Report(); got != (Report{}) || ok {
+			t.Errorf("%q after Reset: got %+v %v", c.pairs, got, ok)
 		}
 	}
 }

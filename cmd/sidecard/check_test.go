@@ -226,11 +226,15 @@ func TestViewOfLimits(t *testing.T) {
 		{"queueing", rule.GatewayFlowRule{Limit: 5, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2},
 			"5 per 2s, one every 400ms, waiting below 500ms", "queue", "6 in any 2s"},
 		{"queueing without a place", rule.GatewayFlowRule{Limit: 0, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2}, "0 per 2s", "queue", "0 in any 2s"},
+		{"calls under way", rule.GatewayFlowRule{Limit: 5, Grade: rule.GradeConcurrency, Window: rule.WindowNone, Lease: time.Minute}, "5 at a time", "concurrency", "5 at a time"},
+		{"no calls", rule.GatewayFlowRule{Grade: rule.GradeConcurrency, Window: rule.WindowNone, Lease: time.Minute, Shadow: true}, "0 at a time, shadow", "concurrency", "0 at a time"},
 		{"in shadow", rule.GatewayFlowRule{Limit: 0, Shadow: true, SampleCount: 1}, "0 per 2s, shadow", "aligned, 1 slots", "0 in any 2s"},
 		{"unlimited", rule.GatewayFlowRule{Limit: 7, Unlimited: true, SampleCount: 10}, "unlimited", "aligned, 10 slots", "-"},
 		{"unlimited queueing", rule.GatewayFlowRule{Unlimited: true, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second}, "unlimited", "queue", "-"},
 	} {
-		tc.rule.Interval = 2 * time.Second
+		if tc.rule.Grade != rule.GradeConcurrency {
+			tc.rule.Interval = 2 * time.Second
+		}
 		v := viewRule(&tc.rule)
 		if got := v.limitText(); got != tc.limit {
 			t.Errorf("%s: the limit is shown as %q, want %q", tc.name, got, tc.limit)

@@ -8,10 +8,11 @@ import (
 )
 
 // bound is the most that a rule lets pass in any stretch of time of so many seconds, its ends
-// included: docs/semantics.md has the same bounds, and the patterns of arrivals that reach them.
+// included: docs/semantics.md has the same bounds, and the patterns of arrivals that reach them. That of
+// a rule of calls under way is how many there are at any moment.
 type bound struct {
 	Most        int64 `json:"most"`
-	IntervalSec int64 `json:"intervalSec"`
+	IntervalSec int64 `json:"intervalSec,omitempty"` // 0: of calls under way
 }
 
 // boundOf returns the bound of a rule that limits.
@@ -19,6 +20,8 @@ func boundOf(r *rule.GatewayFlowRule) *bound {
 	b := &bound{IntervalSec: int64(r.Interval / time.Second)}
 	switch {
 	case r.Limit == 0:
+	case r.Grade == rule.GradeConcurrency:
+		b.Most = r.Limit
 	case r.Behavior == rule.BehaviorQueue:
 		// One at the end as well as at the beginning, or a whole call if calls have several hits.
 		b.Most = r.Limit + 1
@@ -43,6 +46,9 @@ func boundOf(r *rule.GatewayFlowRule) *bound {
 func (b *bound) String() string {
 	if b == nil {
 		return "-"
+	}
+	if b.IntervalSec == 0 {
+		return fmt.Sprintf("%d at a time", b.Most)
 	}
 	return fmt.Sprintf("%d in any %ds", b.Most, b.IntervalSec)
 }

@@ -17,10 +17,12 @@ type ruleView struct {
 	Domain      string `json:"domain,omitempty"`
 	Resource    string `json:"resource"`
 	Mode        string `json:"mode"`
+	Grade       string `json:"grade"`
 	Count       string `json:"count"`           // as written
-	Limit       *int64 `json:"limit,omitempty"` // per interval; nil: unlimited
+	Limit       *int64 `json:"limit,omitempty"` // per interval, or at a time; nil: unlimited
 	Burst       int64  `json:"burst,omitempty"`
-	IntervalSec int64  `json:"intervalSec"`
+	IntervalSec int64  `json:"intervalSec,omitempty"` // 0: calls under way are counted
+	LeaseMs     int64  `json:"leaseMs,omitempty"`     // how long a call counts whose end is not reported
 	Behavior    string `json:"controlBehavior"`
 	QueueMs     int64  `json:"maxQueueingTimeoutMs,omitempty"` // the wait that is too long; only of a rule that queues
 	Window      string `json:"window"`
@@ -56,6 +58,7 @@ func viewRules(set rule.Set) (rulesView, error) {
 func viewRule(r *rule.GatewayFlowRule) ruleView {
 	v := ruleView{
 		ID: r.ID, Domain: r.Domain, Resource: r.Resource, Mode: r.Mode.String(),
+		Grade: r.Grade.String(), LeaseMs: r.Lease.Milliseconds(),
 		Count: r.Count, IntervalSec: int64(r.Interval / time.Second), Behavior: r.Behavior.String(),
 		Window: r.Window.String(), SampleCount: r.SampleCount, Shadow: r.Shadow,
 	}
@@ -117,7 +120,11 @@ func (v rulesView) write(w io.Writer) error {
 
 func (v ruleView) limitText() string {
 	s := "unlimited"
-	if v.Limit != nil {
+	switch {
+	case v.Limit == nil:
+	case v.IntervalSec == 0:
+		s = fmt.Sprintf("%d at a time", *v.Limit)
+	default:
 		s = fmt.Sprintf("%d per %ds", *v.Limit, v.IntervalSec)
 	}
 	if v.Burst > 0 {
@@ -135,6 +142,8 @@ func (v ruleView) limitText() string {
 
 func (v ruleView) windowText() string {
 	switch {
+	case v.Grade == rule.GradeConcurrency.String():
+		return v.Grade
 	case v.Behavior == rule.BehaviorQueue.String():
 		return v.Behavior
 	case v.SampleCount == 0:

@@ -23,8 +23,11 @@ import (
 	"github.com/sidecard/sidecard/pkg/ruleswatch"
 )
 
-// maintenance is how often the engine clears what has expired.
-const maintenance = time.Minute
+const (
+	maintenance = time.Minute     // how often the engine clears what has expired
+	expiry      = time.Second     // how often calls are ended whose lease is over, or whose caller has gone
+	peerGrace   = 5 * time.Second // how long a process without connections may take to come back before its calls end
+)
 
 // serve runs the daemon until p.stop is done and what follows that has ended.
 func serve(p process, cfg config) error {
@@ -83,7 +86,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 		health:  newHealth(),
 		sockets: s,
 	}
-	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts, Connections: s.connections})
+	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts, Tokens: d.engine.Tokens, Connections: s.connections})
 	loader := &ruleLoader{engine: d.engine, log: log, options: cfg.ruleOptions(), maxKeys: cfg.Limits.MaxKeys, now: d.clock.Now}
 	sources := make([]ruleswatch.Source, len(cfg.Rules))
 	for i, path := range cfg.Rules {
@@ -140,6 +143,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	g := group{failed: make(chan error, 1)}
 	g.start(func() error { return d.rules.Run(work) })
 	g.start(func() error { d.maintain(work); return nil })
+	g.start(func() error { d.endCalls(work, calls); return nil })
 	if d.pacesGC {
 		g.start(func() error { gcpace.Run(work); return nil })
 	}
@@ -189,6 +193,26 @@ func (d *daemon) maintain(ctx context.Context) {
 			d.engine.Maintain(d.clock.Now())
 			reported = d.reportRefused(reported)
 			full.report(d.log, d.engine.Rules())
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// endCalls ends the calls that nobody will report the end of, until ctx is done.
+func (d *daemon) endCalls(ctx context.Context, calls *ratelimitsvc.Service) {
+	tick := time.NewTicker(expiry)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			now := d.clock.Now()
+			calls.Expire(now)
+			for _, peer := range d.sockets.peers.Gone() {
+				if n := d.engine.EndPeer(now, peer); n > 0 {
+					d.log.Warn().Int("calls", n).Msg("a process that asked has gone, its calls under way have ended")
+				}
+			}
 		case <-ctx.Done():
 			return
 		}

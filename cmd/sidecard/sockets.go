@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/sidecard/sidecard/internal/clock"
 	"github.com/sidecard/sidecard/internal/listen"
 	"github.com/sidecard/sidecard/internal/metrics"
 )
@@ -13,13 +14,14 @@ import (
 type sockets struct {
 	grpc    []net.Listener
 	status  net.Listener   // nil: off
+	peers   *listen.Peers  // of grpc
 	clients listen.Counter // of grpc
 	readers listen.Counter // of status
 }
 
 // open binds every address of the configuration, or none.
 func open(ctx context.Context, cfg config) (_ *sockets, err error) {
-	s := &sockets{clients: listen.Counter{Max: cfg.Limits.Connections}, readers: listen.Counter{Max: cfg.Limits.Connections}}
+	s := &sockets{peers: listen.NewPeers(int64(peerGrace), clock.New().Now), clients: listen.Counter{Max: cfg.Limits.Connections}, readers: listen.Counter{Max: cfg.Limits.Connections}}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -32,7 +34,7 @@ func open(ctx context.Context, cfg config) (_ *sockets, err error) {
 			return nil, fmt.Errorf("listen: %w", err)
 		}
 		if l != nil {
-			s.grpc = append(s.grpc, s.clients.Listener(l))
+			s.grpc = append(s.grpc, s.clients.Listener(s.peers.Listener(l)))
 		}
 	}
 	public := own

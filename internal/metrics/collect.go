@@ -20,6 +20,7 @@ var (
 	overflow    = describe("key_overflow_total", "Requests whose parameter value found no room in the rule's table.", "rule")
 	unusedQueue = describe("unused_places_total", "Places in the rule's queue that were promised to a call that was given up or refused, and could go to no other.", "rule")
 	missing     = describe("missing_params_total", "Requests that lacked the rule's parameter.", "rule")
+	inFlight    = describe("in_flight", "Calls under way that the rule counts.", "rule")
 	lostRaces   = describe("lost_races_total", "Calls refused because another call took the last of the budget between check and charge.", "rule")
 	unmatched   = describe("unmatched_total", "Descriptors that no rule applied to.", "domain")
 	invalid     = describe("invalid_requests_total", "Requests refused as malformed.")
@@ -37,7 +38,7 @@ type ruleCollector struct {
 
 // Describe implements prometheus.Collector.
 func (ruleCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{decisions, keys, tableBytes, overflow, missing, lostRaces, unusedQueue} {
+	for _, d := range []*prometheus.Desc{decisions, keys, tableBytes, overflow, missing, inFlight, lostRaces, unusedQueue} {
 		ch <- d
 	}
 }
@@ -50,9 +51,9 @@ type ruleLabels struct{ resource, rule string }
 // ruleSums are the counts of all rules with the same labels.
 type ruleSums struct {
 	passed, waited, blocked, shadowBlocked float64
-	keyed                                  bool
+	keyed, tracks                          bool
 	keys, bytes, overflow, missing         float64
-	races, unused                          float64
+	races, unused, inFlight                float64
 }
 
 func (s *ruleSums) add(r engine.RuleState, passed int64) {
@@ -63,6 +64,10 @@ func (s *ruleSums) add(r engine.RuleState, passed int64) {
 	s.shadowBlocked += float64(c.ShadowBlock.Load())
 	s.races += float64(c.LostRaces.Load())
 	s.unused += float64(c.UnusedPlaces.Load())
+	if r.Tracks {
+		s.tracks = true
+		s.inFlight += float64(r.InFlight)
+	}
 	if r.Keys.Slots > 0 { // the rule has a parameter
 		s.keyed = true
 		s.keys += float64(r.Keys.Keys)
@@ -92,6 +97,9 @@ func (rc ruleCollector) Collect(ch chan<- prometheus.Metric) {
 	for rule, s := range byRule {
 		counter(ch, lostRaces, s.races, rule)
 		counter(ch, unusedQueue, s.unused, rule)
+		if s.tracks {
+			gauge(ch, inFlight, s.inFlight, rule)
+		}
 		if s.keyed {
 			gauge(ch, keys, s.keys, rule)
 			gauge(ch, tableBytes, s.bytes, rule)

@@ -18,8 +18,9 @@ import (
 // Sources are the places that a scrape reads. Each is called from the scraping goroutine, possibly
 // from several at a time.
 type Sources struct {
-	Rules func() []engine.RuleState // the rules in force
-	Calls func() Calls              // what the rate limit service counted
+	Rules  func() []engine.RuleState // the rules in force
+	Calls  func() Calls              // what the rate limit service counted
+	Tokens func() engine.TokenStats  // of calls that rules count until they end
 	// Connections are those of all listeners, each kind once.
 	Connections func() []Connections
 }
@@ -77,7 +78,7 @@ func New(s Sources) *Metrics {
 	m.reloads.WithLabelValues(resultError)
 	m.registry.MustRegister(
 		m.reloads, m.upToDate, m.lastSuccess, m.info,
-		ruleCollector{s.Rules, new(passes)}, callCollector{s.Calls}, connectionCollector{s.Connections},
+		ruleCollector{s.Rules, new(passes)}, callCollector{s.Calls}, tokenCollector{s.Tokens}, connectionCollector{s.Connections},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

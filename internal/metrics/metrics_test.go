@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,10 +37,28 @@ func keyed(r engine.RuleState, keys int64) engine.RuleState {
 	return r
 }
 
+// tracking makes r a rule that counts so many calls under way.
+func tracking(r engine.RuleState, calls int64) engine.RuleState {
+	r.Tracks, r.InFlight = true, calls
+	return r
+}
+
+// tokenStats are counts that all differ, from n upwards.
+func tokenStats(n int64, domains ...engine.DomainOutcomes) engine.TokenStats {
+	st := engine.TokenStats{TokenCounters: new(engine.TokenCounters), Domains: domains}
+	for i, c := range []*atomic.Int64{&st.Issued, &st.Completed, &st.Withdrawn, &st.Expired, &st.Disconnected, &st.Foreign, &st.Refused} {
+		c.Store(n + int64(i))
+	}
+	return st
+}
+
 func newMetrics(calls Calls, rules ...engine.RuleState) *Metrics {
 	return New(Sources{
 		Rules: func() []engine.RuleState { return rules },
 		Calls: func() Calls { return calls },
+		Tokens: func() engine.TokenStats {
+			return tokenStats(40, engine.DomainOutcomes{Domain: "shop", Reported: 1, Expired: 1}, engine.DomainOutcomes{Domain: "silent", Expired: 1})
+		},
 		Connections: func() []Connections {
 			return []Connections{{Listener: "grpc", Open: 2, Refused: 3}, {Listener: "status"}}
 		},
@@ -54,6 +73,7 @@ var ours = []string{
 	"sidecard_overrides_ignored_total", "sidecard_invalid_requests_total",
 	"sidecard_rules_last_reload_successful", "sidecard_key_table_bytes", "sidecard_unused_places_total",
 	"sidecard_waiting", "sidecard_waiting_refused_total", "sidecard_connections", "sidecard_connections_refused_total",
+	"sidecard_in_flight", "sidecard_tokens_total", "sidecard_outcome_reports_missing",
 }
 
 func TestScrape(t *testing.T) {
@@ -61,7 +81,7 @@ func TestScrape(t *testing.T) {
 	m := newMetrics(
 		Calls{Unmatched: map[string]int64{"shop": 7}, Invalid: 1, Cancelled: 2, OverridesIgnored: 3, Waiting: 4, WaitingRefused: 5},
 		rule("", "orders", "orders", 10),
-		keyed(rule("", "per-user", "orders", 20), 5),
+		tracking(keyed(rule("", "per-user", "orders", 20), 5), 9),
 	)
 	m.Refused()
 	m.Applied("old", time.Unix(1, 0))
@@ -88,6 +108,9 @@ sidecard_decisions_total{outcome="shadow_block",resource="orders",rule="orders"}
 sidecard_decisions_total{outcome="shadow_block",resource="orders",rule="per-user"} 22
 sidecard_decisions_total{outcome="wait",resource="orders",rule="orders"} 1
 sidecard_decisions_total{outcome="wait",resource="orders",rule="per-user"} 2
+# HELP sidecard_in_flight Calls under way that the rule counts.
+# TYPE sidecard_in_flight gauge
+sidecard_in_flight{rule="per-user"} 9
 # HELP sidecard_invalid_requests_total Requests refused as malformed.
 # TYPE sidecard_invalid_requests_total counter
 sidecard_invalid_requests_total 1
@@ -107,6 +130,10 @@ sidecard_lost_races_total{rule="per-user"} 25
 # HELP sidecard_missing_params_total Requests that lacked the rule's parameter.
 # TYPE sidecard_missing_params_total counter
 sidecard_missing_params_total{rule="per-user"} 23
+# HELP sidecard_outcome_reports_missing 1 if calls of the domain ended with their lease and no end of one was ever reported: Envoy lacks the entry that reports it.
+# TYPE sidecard_outcome_reports_missing gauge
+sidecard_outcome_reports_missing{domain="shop"} 0
+sidecard_outcome_reports_missing{domain="silent"} 1
 # HELP sidecard_overrides_ignored_total Descriptors whose limit override had no effect.
 # TYPE sidecard_overrides_ignored_total counter
 sidecard_overrides_ignored_total 3
@@ -123,6 +150,15 @@ sidecard_rules_last_success_timestamp_seconds 1.7000000005e+09
 # TYPE sidecard_rules_reloads_total counter
 sidecard_rules_reloads_total{result="error"} 1
 sidecard_rules_reloads_total{result="success"} 2
+# HELP sidecard_tokens_total What became of the tokens of calls that rules count until they end.
+# TYPE sidecard_tokens_total counter
+sidecard_tokens_total{event="completed"} 41
+sidecard_tokens_total{event="disconnected"} 44
+sidecard_tokens_total{event="expired"} 43
+sidecard_tokens_total{event="foreign"} 45
+sidecard_tokens_total{event="issued"} 40
+sidecard_tokens_total{event="refused"} 46
+sidecard_tokens_total{event="withdrawn"} 42
 # HELP sidecard_unmatched_total Descriptors that no rule applied to.
 # TYPE sidecard_unmatched_total counter
 sidecard_unmatched_total{domain="shop"} 7
@@ -175,7 +211,7 @@ func TestTheLastReloadIsShown(t *testing.T) {
 
 func TestNamesKeepToPrometheusHabits(t *testing.T) {
 	t.Parallel()
-	m := newMetrics(Calls{Unmatched: map[string]int64{"shop": 1}}, keyed(rule("", "a", "r", 1), 1))
+	m := newMetrics(Calls{Unmatched: map[string]int64{"shop": 1}}, tracking(keyed(rule("", "a", "r", 1), 1), 1))
 	m.Applied("abc", time.Unix(1, 0))
 	faults, err := testutil.GatherAndLint(m.registry, ours...)
 	if err != nil {
@@ -213,8 +249,8 @@ func TestTheConfigurationPageNamesEveryMetric(t *testing.T) {
 func TestEqualAndStrangeNamesDoNotSpoilTheScrape(t *testing.T) {
 	t.Parallel()
 	rules := []engine.RuleState{
-		keyed(rule("a", "same", "orders", 100), 1),
-		keyed(rule("b", "same", "orders", 200), 2),
+		tracking(keyed(rule("a", "same", "orders", 100), 1), 3),
+		tracking(keyed(rule("b", "same", "orders", 200), 2), 4),
 		keyed(rule("", "same", "search", 1000), 4),
 		rule("", "odd", "r\xff", 1),
 		rule("", "odd", "r\xfe", 1),
@@ -222,6 +258,9 @@ func TestEqualAndStrangeNamesDoNotSpoilTheScrape(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(
 		ruleCollector{func() []engine.RuleState { return rules }, new(passes)},
+		tokenCollector{func() engine.TokenStats {
+			return tokenStats(0, engine.DomainOutcomes{Domain: "d\xff", Expired: 1}, engine.DomainOutcomes{Domain: "d\xfe"})
+		}},
 		callCollector{func() Calls { return Calls{Unmatched: map[string]int64{"d\xff": 1, "d\xfe": 2}} }},
 	)
 	const want = `
@@ -239,14 +278,20 @@ sidecard_decisions_total{outcome="shadow_block",resource="search",rule="same"} 1
 sidecard_decisions_total{outcome="wait",resource="orders",rule="same"} 30
 sidecard_decisions_total{outcome="wait",resource="r` + "\uFFFD" + `",rule="odd"} 0
 sidecard_decisions_total{outcome="wait",resource="search",rule="same"} 100
+# HELP sidecard_in_flight Calls under way that the rule counts.
+# TYPE sidecard_in_flight gauge
+sidecard_in_flight{rule="same"} 7
 # HELP sidecard_keys Parameter values that the rule holds; those that have expired leave within a minute or so.
 # TYPE sidecard_keys gauge
 sidecard_keys{rule="same"} 7
+# HELP sidecard_outcome_reports_missing 1 if calls of the domain ended with their lease and no end of one was ever reported: Envoy lacks the entry that reports it.
+# TYPE sidecard_outcome_reports_missing gauge
+sidecard_outcome_reports_missing{domain="d` + "\uFFFD" + `"} 1
 # HELP sidecard_unmatched_total Descriptors that no rule applied to.
 # TYPE sidecard_unmatched_total counter
 sidecard_unmatched_total{domain="d` + "\uFFFD" + `"} 3
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "sidecard_decisions_total", "sidecard_keys", "sidecard_unmatched_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "sidecard_decisions_total", "sidecard_keys", "sidecard_unmatched_total", "sidecard_in_flight", "sidecard_outcome_reports_missing"); err != nil {
 		t.Error(err)
 	}
 }

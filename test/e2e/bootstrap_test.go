@@ -5,6 +5,7 @@ package e2e
 import (
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,6 +15,13 @@ import (
 func TestShippedBootstrapIsValid(t *testing.T) {
 	t.Parallel()
 	validate(t, bootstrap)
+}
+
+// So is the file with reports, but for the type of the address ranges of remote_address_match, which Envoy
+// calls unfinished and for which nothing else can stand.
+func TestBootstrapWithReportsIsValid(t *testing.T) {
+	t.Parallel()
+	validate(t, outcomesBootstrap, "'xds.core.v3.CidrRange' is contained in proto file")
 }
 
 // So is the file with the settings of the page on hostile requests, and with the route that both the
@@ -34,13 +42,17 @@ func TestHardenedBootstrapIsValid(t *testing.T) {
 	validate(t, own)
 }
 
-func validate(t *testing.T, bootstrap string) {
+// validate lets Envoy look at a file, whose only warnings may be those that have one of the texts.
+func validate(t *testing.T, bootstrap string, expected ...string) {
 	t.Helper()
 	out, err := exec.CommandContext(soon(t), envoy(t), "--mode", "validate", "--config-path", bootstrap).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for line := range strings.Lines(string(out)) {
+		if slices.ContainsFunc(expected, func(text string) bool { return strings.Contains(line, text) }) {
+			continue
+		}
 		if strings.Contains(line, "[warning]") || strings.Contains(line, "deprecated") {
 			t.Errorf("Envoy warns: %s", line)
 		}

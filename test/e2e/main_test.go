@@ -19,7 +19,10 @@ import (
 	"github.com/sidecard/sidecard/internal/testkit/envoytest"
 )
 
-const bootstrap = "../../envoy/envoy.yaml"
+const (
+	bootstrap         = "../../envoy/envoy.yaml"
+	outcomesBootstrap = "../../envoy/envoy-outcomes.yaml" // with reports of how requests end
+)
 
 // limit is how long any one thing that a test waits for may take on a machine that is busy.
 const limit = time.Minute
@@ -52,6 +55,12 @@ func soon(t *testing.T) context.Context {
 // stack starts application, daemon and Envoy for one test and ends them with it. Logs are shown
 // if the test failed.
 func stack(t *testing.T, rules string, args ...string) *envoytest.Stack {
+	t.Helper()
+	return stackOf(t, bootstrap, rules, args...)
+}
+
+// stackOf is stack with another bootstrap.
+func stackOf(t *testing.T, bootstrap, rules string, args ...string) *envoytest.Stack {
 	t.Helper()
 	s, err := envoytest.Start(soon(t), envoytest.Options{
 		Envoy: envoy(t), Sidecard: sidecard(t), Bootstrap: bootstrap, Rules: rules, Dir: shortDir(t), Args: args,

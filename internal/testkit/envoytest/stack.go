@@ -70,7 +70,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 	if err := s.WaitListening(ctx); err != nil {
 		return nil, err
 	}
-	return s, s.startEnvoy(ctx)
+	return s, s.StartEnvoy(ctx)
 }
 
 // StartSidecard starts a daemon on the stack's socket: at Start, and again by a test that stopped
@@ -87,7 +87,9 @@ func (s *Stack) StartSidecard() error {
 	return nil
 }
 
-func (s *Stack) startEnvoy(ctx context.Context) error {
+// StartEnvoy starts an Envoy, on addresses of its own, and waits until it serves: at Start, and again by a
+// test that has ended the last one.
+func (s *Stack) StartEnvoy(ctx context.Context) error {
 	shipped, err := os.ReadFile(s.options.Bootstrap)
 	if err != nil {
 		return err
@@ -97,6 +99,9 @@ func (s *Stack) startEnvoy(ctx context.Context) error {
 		return err
 	}
 	config, admin := filepath.Join(s.options.Dir, "envoy.json"), filepath.Join(s.options.Dir, "admin")
+	if err := os.Remove(admin); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
 	if err := os.WriteFile(config, bootstrap, 0o644); err != nil {
 		return err
 	}

@@ -6,16 +6,26 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 )
+
+// DelayHeader is the request header that makes the application wait before it answers, for so long (a
+// duration as Go writes it).
+const DelayHeader = "X-Delay"
 
 // Upstream is the application behind Envoy: it answers 200 to everything and counts.
 type Upstream struct {
 	listener net.Listener
 	server   *http.Server
 	served   atomic.Int64
+	now      atomic.Int64 // requests that are being served
+	most     atomic.Int64
+	hold     atomic.Pointer[chan struct{}] // nil: requests are answered at once
+	stop     sync.Once
 	ended    chan error
+	err      error // set by stop
 }
 
 // StartUpstream listens on a free port of 127.0.0.1.
@@ -32,6 +42,13 @@ func StartUpstream() (*Upstream, error) {
 
 func (u *Upstream) serve(w http.ResponseWriter, r *http.Request) {
 	u.served.Add(1)
+	now := u.now.Add(1)
+	defer u.now.Add(-1)
+	for most := u.most.Load(); now > most && !u.most.CompareAndSwap(most, now); most = u.most.Load() {
+	}
+	if !u.wait(r) {
+		return
+	}
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		return // the client left
 	}
@@ -39,19 +56,49 @@ func (u *Upstream) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "ok\n") // an error means that the client left
 }
 
+// wait returns when a request may be answered; false: the client has left.
+func (u *Upstream) wait(r *http.Request) bool {
+	if held := u.hold.Load(); held != nil {
+		select {
+		case <-*held:
+		case <-r.Context().Done():
+			return false
+		}
+	}
+	if delay, err := time.ParseDuration(r.Header.Get(DelayHeader)); err == nil {
+		return Pause(r.Context(), delay) == nil
+	}
+	return true
+}
+
+// Hold keeps every request that comes from now on unanswered until release is called.
+func (u *Upstream) Hold() (release func()) {
+	held := make(chan struct{})
+	u.hold.Store(&held)
+	return sync.OnceFunc(func() {
+		u.hold.CompareAndSwap(&held, nil)
+		close(held)
+	})
+}
+
+// Most is the largest number of requests that the application ever served at a time.
+func (u *Upstream) Most() int64 { return u.most.Load() }
+
 // Port is where it listens.
 func (u *Upstream) Port() int { return u.listener.Addr().(*net.TCPAddr).Port }
 
 // Served is the number of requests that reached the application.
 func (u *Upstream) Served() int64 { return u.served.Load() }
 
-// Stop ends it, open connections too.
+// Stop ends it, open connections too. It may be called again, to no effect.
 func (u *Upstream) Stop() error {
-	err := u.server.Close()
-	if serve := <-u.ended; !errors.Is(serve, http.ErrServerClosed) {
-		err = errors.Join(err, serve)
-	}
-	return err
+	u.stop.Do(func() {
+		u.err = u.server.Close()
+		if serve := <-u.ended; !errors.Is(serve, http.ErrServerClosed) {
+			u.err = errors.Join(u.err, serve)
+		}
+	})
+	return u.err
 }
 
 // FreePort returns a TCP port of 127.0.0.1 that was free a moment ago.

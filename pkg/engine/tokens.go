@@ -126,7 +126,10 @@ func (t *tokens) issue(now int64, c *Call) (Token, bool) {
 	}
 	t.generation++
 	s := t.slot(first)
-	s.secret, s.generation = t.random.Uint64()|1, t.generation
+	s.generation = t.generation
+	for s.secret == 0 {
+		s.secret = t.random.Uint64()
+	}
 	s.answered, s.peer, s.domain = answered, c.Peer, t.domain(c.Domain)
 	t.wheel.add(t, first, now, answered+int64(lease))
 	t.live++

@@ -53,6 +53,37 @@ func TestAnswersPageExamples(t *testing.T) {
 	}
 }
 
+// The page about calls under way shows rules that are loaded, the entry that the log tells to add, and the
+// bounds that hold.
+func TestOutcomesPage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/outcomes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	blocks := strings.Split(page, "```")
+	if len(blocks) != 5 {
+		t.Fatalf("got %d blocks of code, want 2", len(blocks)/2)
+	}
+	w := newWorld(t, nil)
+	w.apply(t, strings.TrimPrefix(blocks[1], "json"))
+	if !w.engine.Outcomes() {
+		t.Error("the rules of the page count nothing that ends")
+	}
+	if got := strings.TrimPrefix(blocks[3], "yaml\n"); got != OutcomeEntry {
+		t.Errorf("the page says\n%s\nand the log\n%s", got, OutcomeEntry)
+	}
+	for flag := range upstreamFlags {
+		if !strings.Contains(page, " "+flag+" ") && !strings.Contains(page, "`"+flag+" ") && !strings.Contains(page, " "+flag+"`") {
+			t.Errorf("the flag %s is not there", flag)
+		}
+	}
+	if !strings.Contains(page, "1 048 576") || engine.DefaultMaxTokens != 1_048_576 {
+		t.Error("the page and the engine differ in how many calls can be under way")
+	}
+}
+
 // The page names all reasons, placeholders and mistakes.
 func TestAnswersPageIsComplete(t *testing.T) {
 	t.Parallel()

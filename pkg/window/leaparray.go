@@ -48,8 +48,7 @@ const maxInterval = math.MaxInt64 / 8
 // MaxSampleCount, or the interval is not positive (and below 36 years), or a slot would not be a
 // whole number of milliseconds.
 func NewLeapArray(now int64, sampleCount int, interval time.Duration, mode Mode) (*LeapArray, error) {
-	if sampleCount < 1 || sampleCount > MaxSampleCount || interval <= 0 || interval > maxInterval ||
-		interval%(time.Duration(sampleCount)*time.Millisecond) != 0 {
+	if !shapely(sampleCount, interval) {
 		return nil, ErrShape
 	}
 	live := uint32(sampleCount)
@@ -77,6 +76,12 @@ func NewLeapArray(now int64, sampleCount int, interval time.Duration, mode Mode)
 		a.slots[q&a.mask].Store(pack(q, 0))
 	}
 	return a, nil
+}
+
+// shapely says whether an interval can be cut into so many slots.
+func shapely(sampleCount int, interval time.Duration) bool {
+	return sampleCount >= 1 && sampleCount <= MaxSampleCount && interval > 0 && interval <= maxInterval &&
+		interval%(time.Duration(sampleCount)*time.Millisecond) == 0
 }
 
 // Permit is what a TryAcquire charged: the proof that a Refund needs. The zero value is of a

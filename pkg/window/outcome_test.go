@@ -140,17 +140,22 @@ func TestOutcomeTimes(t *testing.T) {
 	if full.RT != math.MaxInt64 || full.Plus(fast).RT != math.MaxInt64 {
 		t.Errorf("got %v, then %v", full.RT, full.Plus(fast).RT)
 	}
-	w := newOutcomeWindow(t, epoch, 2, time.Second)
-	w.Record(epoch, fast)
-	w.slots[w.head%2].RT = math.MaxInt64 - 1 // as after two million calls of an hour
-	if got := w.Tally(at(500)).RT; got != math.MaxInt64-1 {
-		t.Errorf("got %v", got)
+	w := newOutcomeWindow(t, epoch, 3, 3*time.Second)
+	w.Record(at(0), fast)
+	w.slots[w.place].RT = math.MaxInt64 - 1 // as after two million calls of an hour
+	for _, s := range []struct {
+		ms   int64
+		want time.Duration
+	}{{1000, math.MaxInt64}, {2000, math.MaxInt64}, {3000, 3 * fast.RT}, {4000, 3 * fast.RT}} {
+		if got := w.Record(at(s.ms), fast).RT; got != s.want {
+			t.Errorf("at %d ms: got %v, want %v", s.ms, got, s.want)
+		}
+		if got := w.Tally(at(s.ms)).RT; got != s.want {
+			t.Errorf("at %d ms, then: got %v, want %v", s.ms, got, s.want)
+		}
 	}
-	if got := w.Record(at(500), fast).RT; got != math.MaxInt64 {
+	if got := w.Tally(at(4500)).RT; got != 3*fast.RT {
 		t.Errorf("got %v", got)
-	}
-	if got := w.Tally(at(1000)).RT; got != fast.RT {
-		t.Errorf("when the large sum has left: %v, want %v", got, fast.RT)
 	}
 	r := newOutcomeRing(t, MaxRingSize)
 	for range MaxRingSize {

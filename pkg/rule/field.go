@@ -30,7 +30,7 @@ type field[T any] struct {
 }
 
 func (fd field[T]) require() field[T] {
-	fd.required = true
+	fd.required, fd.def = true, ""
 	return fd
 }
 
@@ -65,6 +65,20 @@ func integerField[T any](name, doc string, minimum, maximum, def int64, into fun
 		},
 		absent: func(t *T) { into(t).preset(def) },
 	}
+}
+
+// amountField takes a number of 0 or more, exactly. A def of "" is none.
+func amountField[T any](name, doc, def, negativeFix string, into func(*T) *located[amount]) field[T] {
+	fd := field[T]{name: name, doc: doc, typ: "number", def: def,
+		decode: func(f *fileLoad, at spot, n *node, t *T) {
+			f.amount(at, n, negativeFix, into(t))
+		},
+	}
+	if def != "" {
+		exact, _ := parseNumber(def)
+		fd.absent = func(t *T) { into(t).preset(amount{text: def, exact: exact}) }
+	}
+	return fd
 }
 
 func boolField[T any](name, doc string, into func(*T) *located[bool]) field[T] {

@@ -1,7 +1,6 @@
 package rule
 
 import (
-	"math/big"
 	"strings"
 	"time"
 )
@@ -38,22 +37,17 @@ type gatewayDraft struct {
 	shadow                       located[bool]
 }
 
-// amount is a count as written and exactly.
-type amount struct {
-	text  string
-	exact *big.Rat
-}
-
 var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: append(
 	[]field[gatewayDraft]{
-		customField("id", "a name for the rule, kept when the rule changes", "string", decodeID),
+		idField(func(d *gatewayDraft) *located[string] { return &d.id }),
 		textField("resource", "the route id, or the name of an API group", maxNameBytes,
 			func(d *gatewayDraft) *located[string] { return &d.resource }).require(),
 		enumField("resourceMode", "what resource names", resourceModes, int64(ModeRoute),
 			func(d *gatewayDraft) *located[int64] { return &d.mode }),
 		enumField("grade", "what is limited", grades, gradeQPS,
 			func(d *gatewayDraft) *located[int64] { return &d.grade }),
-		customField("count", "how many requests may pass per interval, or be under way at a time", "number", decodeCount).require(),
+		amountField("count", "how many requests may pass per interval, or be under way at a time", "", "write 0 to block everything",
+			func(d *gatewayDraft) *located[amount] { return &d.count }).require(),
 		integerField("intervalSec", "the interval in seconds", 1, maxIntervalSec, 1,
 			func(d *gatewayDraft) *located[int64] { return &d.intervalSec }),
 		integerField("interval", "the interval in the unit that intervalUnit names", 1, maxIntervalSec, 1,
@@ -94,34 +88,6 @@ var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: ap
 	},
 	ignoredFields[gatewayDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
 )}
-
-// decodeID takes a string; a number is the row number that Sentinel's dashboard keeps rules under.
-func decodeID(f *fileLoad, at spot, n *node, d *gatewayDraft) {
-	if n.kind == numberNode {
-		f.ignore("id", at)
-		return
-	}
-	f.text(at, n, maxIDBytes, &d.id)
-	if d.id.ok {
-		d.id.ok = f.checkID(at, d.id.v)
-	}
-}
-
-func decodeCount(f *fileLoad, at spot, n *node, d *gatewayDraft) {
-	d.count.invalid(at)
-	if !f.isNumber(at, n) {
-		return
-	}
-	exact, reason := parseNumber(n.text)
-	switch {
-	case reason != "":
-		f.fail(at, clip(n.text)+" "+reason, "")
-	case exact.Sign() < 0:
-		f.fail(at, clip(n.text)+" is negative", "write 0 to block everything")
-	default:
-		d.count.set(at, amount{text: n.text, exact: exact})
-	}
-}
 
 func decodeClusterMode(f *fileLoad, at spot, n *node, _ *gatewayDraft) {
 	var on located[bool]
@@ -177,7 +143,7 @@ func (f *fileLoad) gatewayFlow(at spot, n *node) {
 	if !d.id.given {
 		r.ID, r.DerivedID = deriveID(&r, seconds), true
 	}
-	if f.claimID(at, d, &r) {
+	if f.claimID(at, &d.id, r.ID, "limits") {
 		f.set.GatewayFlow = append(f.set.GatewayFlow, r)
 	}
 }
@@ -203,22 +169,6 @@ func (f *fileLoad) checkFlow(d *gatewayDraft, seconds int64, ok bool, r *Gateway
 	if r.Behavior != BehaviorQueue {
 		f.checkBurst(d, r)
 	}
-}
-
-// claimID refuses an id that another rule of the domain has.
-func (f *fileLoad) claimID(at spot, d *gatewayDraft, r *GatewayFlowRule) bool {
-	key := idKey{domain: r.Domain, name: r.ID}
-	if first, taken := f.ids[key]; taken {
-		message := "limits the same as the rule at " + first.String() + ", whose id is " + r.ID + " as well"
-		if !r.DerivedID {
-			at = d.id.at
-			message = "the rule at " + first.String() + " has this id"
-		}
-		f.fail(at, message, "give one of the two an id of its own, or remove one")
-		return false
-	}
-	f.ids[key] = r.Pos
-	return true
 }
 
 // checkName reports what cannot be the name of a resource, an API group or a domain.

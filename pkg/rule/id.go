@@ -14,6 +14,22 @@ const (
 	maxDerivedIDBytes = 256
 )
 
+// idField is the name that a user gives a rule: a string. A number is the row number that Sentinel's
+// dashboard keeps rules under.
+func idField[T any](into func(*T) *located[string]) field[T] {
+	return customField("id", "a name for the rule, kept when the rule changes", "string", func(f *fileLoad, at spot, n *node, t *T) {
+		if n.kind == numberNode {
+			f.ignore("id", at)
+			return
+		}
+		id := into(t)
+		f.text(at, n, maxIDBytes, id)
+		if id.ok {
+			id.ok = f.checkID(at, id.v)
+		}
+	})
+}
+
 // checkID reports an id that could not stand in a header as it is.
 func (f *fileLoad) checkID(at spot, id string) bool {
 	for i := range len(id) {
@@ -51,14 +67,34 @@ func deriveID(r *GatewayFlowRule, seconds int64) string {
 			b.WriteString("/" + p.Match.String() + ":" + escapeID(p.Pattern))
 		}
 	}
-	id := b.String()
+	return fitID(b.String())
+}
+
+// fitID shortens a derived id that is too long for a header; a digest keeps it unique.
+func fitID(id string) string {
 	if len(id) <= maxDerivedIDBytes {
 		return id
 	}
-	// Too long for a header; the digest keeps it unique.
 	sum := sha256.Sum256([]byte(id))
 	digest := "~" + hex.EncodeToString(sum[:8])
 	return id[:maxDerivedIDBytes-len(digest)] + digest
+}
+
+// claimID takes an id for the rule at a place, written or derived, unless another rule of the domain
+// has it. What the rule does is said of a derived id, by which both do it to the same.
+func (f *fileLoad) claimID(at spot, written *located[string], id, does string) bool {
+	key := idKey{domain: f.domain, name: id}
+	if first, taken := f.ids[key]; taken {
+		message := does + " the same as the rule at " + first.String() + ", whose id is " + id + " as well"
+		if written.given {
+			at = written.at
+			message = "the rule at " + first.String() + " has this id"
+		}
+		f.fail(at, message, "give one of the two an id of its own, or remove one")
+		return false
+	}
+	f.ids[key] = f.position(at)
+	return true
 }
 
 // name returns the name by which the parameter is looked up: headers have no case.
@@ -99,8 +135,13 @@ func (r *GatewayFlowRule) StateKey() string {
 	if p := r.Param; p != nil {
 		parts = append(parts, p.Source.String(), p.name(), strconv.Itoa(int(p.Match)), p.Pattern)
 	}
+	return joinKey(parts)
+}
+
+// joinKey joins the parts of a state key, each with its length, so that none can reach into the next.
+func joinKey(parts []string) string {
 	var b strings.Builder
-	for _, part := range parts { // with its length, so that no part can reach into the next
+	for _, part := range parts {
 		b.WriteString(strconv.Itoa(len(part)))
 		b.WriteByte(':')
 		b.WriteString(part)

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"math/big"
 	"strings"
 )
 
@@ -34,6 +35,29 @@ func (f *fileLoad) integer(at spot, n *node, minimum, maximum int64, into *locat
 		f.fail(at, fmt.Sprintf("is %d; it must be from %d to %d", v, minimum, maximum), "")
 	default:
 		into.set(at, v)
+	}
+}
+
+// amount is a number as written and exactly.
+type amount struct {
+	text  string
+	exact *big.Rat
+}
+
+// amount reads a number of 0 or more.
+func (f *fileLoad) amount(at spot, n *node, negativeFix string, into *located[amount]) {
+	into.invalid(at)
+	if !f.isNumber(at, n) {
+		return
+	}
+	exact, reason := parseNumber(n.text)
+	switch {
+	case reason != "":
+		f.fail(at, clip(n.text)+" "+reason, "")
+	case exact.Sign() < 0:
+		f.fail(at, clip(n.text)+" is negative", negativeFix)
+	default:
+		into.set(at, amount{text: n.text, exact: exact})
 	}
 }
 

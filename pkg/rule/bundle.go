@@ -64,6 +64,8 @@ func (f *fileLoad) list(k kind, at spot, n *node) {
 			f.gatewayFlow(where, item)
 		case kindAPIDefinition:
 			f.apiDefinition(where, item)
+		case kindDegrade:
+			f.degrade(where, item)
 		}
 	}
 	f.rule = ""

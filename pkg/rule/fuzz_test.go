@@ -26,10 +26,10 @@ func seeds(f *testing.F, ext string, more ...string) {
 
 // loadAny loads data as every kind that is supported and holds Load to what it promises.
 func loadAny(t *testing.T, ext string, data []byte) {
-	for _, stem := range []string{"gw-flow-rules", "gw-api-definitions", "rules", "flow-rules"} {
+	for _, stem := range []string{"gw-flow-rules", "gw-api-definitions", "rules", "flow-rules", "degrade-rules"} {
 		set, ps := Load([]File{{stem + ext, data}}, Options{})
 		failed := ps.Err() != nil
-		if failed != (set.Revision == "") || failed && len(set.GatewayFlow)+len(set.APIs) > 0 {
+		if failed != (set.Revision == "") || failed && len(set.GatewayFlow)+len(set.APIs)+len(set.Degrade) > 0 {
 			t.Fatalf("%s: %d rules, revision %q, error %v", stem, len(set.GatewayFlow), set.Revision, ps.Err())
 		}
 		for _, p := range ps {
@@ -41,6 +41,13 @@ func loadAny(t *testing.T, ext string, data []byte) {
 		for i := range set.GatewayFlow {
 			r := &set.GatewayFlow[i]
 			if reason := broken(r); ids[r.ID] || r.ID == "" || reason != "" {
+				t.Fatalf("%s: rule %+v", reason, r)
+			}
+			ids[r.ID] = true
+		}
+		for i := range set.Degrade {
+			r := &set.Degrade[i]
+			if reason := brokenDegrade(r); ids[r.ID] || r.ID == "" || reason != "" {
 				t.Fatalf("%s: rule %+v", reason, r)
 			}
 			ids[r.ID] = true

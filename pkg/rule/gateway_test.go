@@ -20,7 +20,10 @@ func bothForms(t *testing.T, stem, data string, o Options) (Set, string) {
 	for i := range setYAML.GatewayFlow {
 		setYAML.GatewayFlow[i].Pos.File = stem + ".json"
 	}
-	if len(set.GatewayFlow) > 0 && !reflect.DeepEqual(set, setYAML) {
+	for i := range setYAML.Degrade {
+		setYAML.Degrade[i].Pos.File = stem + ".json"
+	}
+	if len(set.GatewayFlow)+len(set.Degrade) > 0 && !reflect.DeepEqual(set, setYAML) {
 		t.Errorf("as JSON\n%+v\nas YAML\n%+v", set, setYAML)
 	}
 	return set, strings.ReplaceAll(asJSON, stem+".json:", "")

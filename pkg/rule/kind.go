@@ -51,8 +51,8 @@ var kinds = [numKinds]kindInfo{
 		marks: []string{"paramIdx", "durationInSec", "burstCount", "paramFlowItemList"},
 	},
 	kindDegrade: {
-		item: "a degrade rule", stems: []string{"degrade-rules"}, bundleKey: "degradeRules",
-		marks: []string{"timeWindow", "minRequestAmount", "slowRatioThreshold", "statIntervalMs"},
+		item: "a degrade rule", stems: []string{"degrade-rules"}, bundleKey: "degradeRules", supported: true,
+		marks: []string{"timeWindow", "minRequestAmount", "slowRatioThreshold", "statIntervalMs", "slidingWindow", "halfOpenRequests", "halfOpenTimeoutMs", "openAt"},
 	},
 	kindSystem: {
 		item: "a system rule", stems: []string{"system-rules"}, bundleKey: "systemRules",

@@ -63,15 +63,14 @@ func TestFileProblems(t *testing.T) {
 			`shop-flow-rules.json:1:1: error: flow-rules are not supported by this version; its first entry looks like a gateway flow rule, which belongs into a file named …gw-flow-rules`},
 		{"param-flow rules", "param-flow-rules.json", `[]`, `param-flow-rules.json:1:1: error: param-flow-rules are not supported by this version`},
 		{"param rules", "a-param-rules.yaml", "[]\n", `a-param-rules.yaml:1:1: error: param-flow-rules are not supported by this version`},
-		{"degrade rules", "degrade-rules.json", `[]`, `degrade-rules.json:1:1: error: degrade-rules are not supported by this version`},
+		{"degrade rules", "shop-degrade-rules.json", `[]`, ``},
 		{"system rules", "system-rules.json", `[]`, `system-rules.json:1:1: error: system-rules are not supported by this version`},
 		{"authority rules", "authority-rules.json", `[]`, `authority-rules.json:1:1: error: authority-rules are not supported by this version`},
-		{"other kinds in a bundle", "b.yaml", "flowRules: []\nparamFlowRules: []\ndegradeRules: []\nsystemRules: []\nauthorityRules: []\n", strings.Join([]string{
+		{"other kinds in a bundle", "b.yaml", "flowRules: []\nparamFlowRules: []\nsystemRules: []\nauthorityRules: []\n", strings.Join([]string{
 			`b.yaml:1:12: error: flowRules: flowRules are not supported by this version`,
 			`b.yaml:2:17: error: paramFlowRules: paramFlowRules are not supported by this version`,
-			`b.yaml:3:15: error: degradeRules: degradeRules are not supported by this version`,
-			`b.yaml:4:14: error: systemRules: systemRules are not supported by this version`,
-			`b.yaml:5:17: error: authorityRules: authorityRules are not supported by this version`}, "\n")},
+			`b.yaml:3:14: error: systemRules: systemRules are not supported by this version`,
+			`b.yaml:4:17: error: authorityRules: authorityRules are not supported by this version`}, "\n")},
 
 		{"flow rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "limitApp": "default", "strategy": 0}]`,
 			`gw-flow-rules.json:1:2: error: [0]: looks like a flow rule (it has limitApp, strategy), which this version does not support, not a gateway flow rule; fix: remove it`},
@@ -80,7 +79,7 @@ func TestFileProblems(t *testing.T) {
 		{"authority rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "limitApp": "x,y", "strategy": 0}]`,
 			`gw-flow-rules.json:1:2: error: [0]: looks like an authority rule (it has limitApp, strategy), which this version does not support, not a gateway flow rule; fix: remove it`},
 		{"degrade rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "timeWindow": 3}]`,
-			`gw-flow-rules.json:1:2: error: [0]: looks like a degrade rule (it has timeWindow), which this version does not support, not a gateway flow rule; fix: remove it`},
+			`gw-flow-rules.json:1:2: error: [0]: looks like a degrade rule (it has timeWindow), not a gateway flow rule; fix: move it to a file named …degrade-rules`},
 		{"API definition in a gateway file", "gw-flow-rules.json", `[{"apiName": "a"}]`,
 			`gw-flow-rules.json:1:2: error: [0]: looks like an API definition (it has apiName), not a gateway flow rule; fix: move it to a file named …gw-api-definitions`},
 		{"gateway rule among definitions", "gw-api-definitions.json", `[{"resource": "a", "intervalSec": 1}]`,
@@ -114,6 +113,7 @@ func TestKindByStem(t *testing.T) {
 		{"gw-api-group-rules", kindAPIDefinition, true},
 		{"gateway-api-definitions", kindAPIDefinition, true},
 		{"authority-rules", kindAuthority, true},
+		{"shop-degrade-rules", kindDegrade, true},
 		{"gw-flow-rules-old", 0, false},
 		{"rules", 0, false},
 	}

@@ -207,6 +207,7 @@ type APIDefinition struct {
 type Set struct {
 	GatewayFlow []GatewayFlowRule // in file order, which is the order of evaluation and of ties
 	APIs        []APIDefinition
-	Claimed     []string // the domains that files claim
-	Revision    string   // hash of the files' names and contents
+	Degrade     []DegradeRule // in file order
+	Claimed     []string      // the domains that files claim
+	Revision    string        // hash of the files' names and contents
 }

@@ -20,6 +20,8 @@ func TestWordsOfTheModel(t *testing.T) {
 		{WindowAligned, "aligned"}, {WindowStrict, "strict"}, {WindowTokenBucket, "token-bucket"}, {WindowNone, "none"}, {WindowMode(9), ""},
 		{MissingSkip, "skip"}, {MissingLimit, "limit"}, {MissingBlock, "block"}, {OnMissing(9), ""},
 		{OverflowSketch, "sketch"}, {OverflowBlock, "block"}, {OverflowAllow, "allow"}, {Overflow(9), ""},
+		{GradeSlowRatio, "slow_ratio"}, {GradeErrorRatio, "error_ratio"}, {GradeErrorCount, "error_count"}, {GradeAverageRT, "avg_rt"}, {DegradeGrade(9), ""},
+		{OpenAbove, "above"}, {OpenReached, "reached"}, {OpenAt(9), ""},
 		{SourceClientIP, "client_ip"}, {SourceHost, "host"}, {SourceHeader, "header"}, {SourceURLParam, "url_param"}, {SourceCookie, "cookie"}, {ParamSource(9), ""},
 	} {
 		if got := tc.value.String(); got != tc.want {

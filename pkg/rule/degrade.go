@@ -15,8 +15,7 @@ const (
 	defaultRingSize = 100
 	maxRingSize     = 1 << 20
 
-	defaultLeaseMs = 60_000
-	maxWaitMs      = 24 * 3600 * 1000 // of leases and waits
+	maxWaitMs = maxLeaseMs // of a probe, and for more calls
 )
 
 // degradeDraft is a degrade rule as written.
@@ -70,7 +69,7 @@ var degradeSchema = schema[degradeDraft]{what: "a degrade rule", fields: append(
 			func(d *degradeDraft) *located[int64] { return &d.probes }),
 		integerField("halfOpenTimeoutMs", "a probe that takes longer has failed; by default leaseMs", 1, maxWaitMs, defaultLeaseMs,
 			func(d *degradeDraft) *located[int64] { return &d.probeTimeout }),
-		integerField("leaseMs", "a call of which nothing is heard for so long is forgotten", 1, maxWaitMs, defaultLeaseMs,
+		integerField("leaseMs", "a call of which nothing is heard for so long is forgotten", minLeaseMs, maxLeaseMs, defaultLeaseMs,
 			func(d *degradeDraft) *located[int64] { return &d.lease }),
 
 		mappingField("blockResponse", "what a refused request is answered with", &responseSchema,

@@ -102,7 +102,7 @@ func degradeFields() *rapid.Generator[map[string]json.RawMessage] {
 		"timeWindow":         {"1", "60", "0"},
 		"halfOpenRequests":   {"1", "10", "0"},
 		"halfOpenTimeoutMs":  {"1", "5000", "100000"},
-		"leaseMs":            {"1", "60000", "90000000"},
+		"leaseMs":            {"1000", "60000", "90000000"},
 		"blockResponse":      {`{"body": "no"}`, `{"body": ""}`},
 		"shadow":             {"true", "1"},
 		"limitApp":           {`"default"`, `"shop"`},
@@ -180,7 +180,7 @@ func brokenDegrade(r *DegradeRule) string {
 		return "window"
 	case r.Size == 0 && (r.SampleCount > 60 || r.StatInterval.Milliseconds()%int64(r.SampleCount) != 0):
 		return "slots"
-	case r.TimeWindow < time.Second || r.HalfOpenRequests < 1 || r.HalfOpenRequests > MaxHalfOpenRequests || r.HalfOpenTimeout < 1 || r.Lease < 1:
+	case r.TimeWindow < time.Second || r.HalfOpenRequests < 1 || r.HalfOpenRequests > MaxHalfOpenRequests || r.HalfOpenTimeout < 1 || r.Lease < time.Second:
 		return "waits"
 	case r.Response != nil:
 		return brokenResponse(r.Response)

@@ -108,7 +108,7 @@ func TestDegradeProblems(t *testing.T) {
 		{"too many probes", errorCount + `, "halfOpenRequests": 10001`, `error: halfOpenRequests: is 10001; it must be from 1 to 10000`},
 		{"no time for probes", errorCount + `, "halfOpenTimeoutMs": 0`, `error: halfOpenTimeoutMs: is 0; it must be from 1 to 86400000`},
 		{"probes beyond the lease", errorCount + `, "halfOpenTimeoutMs": 60001`, `warning: halfOpenTimeoutMs: is above leaseMs, 60000: of a probe nothing is heard after that; fix: write leaseMs 60001`},
-		{"no lease", errorCount + `, "leaseMs": 0`, `error: leaseMs: is 0; it must be from 1 to 86400000`},
+		{"no lease", errorCount + `, "leaseMs": 0`, `error: leaseMs: is 0; it must be from 1000 to 86400000`},
 		{"openAt by number", errorCount + `, "openAt": 1`, `error: openAt: is 1; there are above, reached`},
 		{"response", errorCount + `, "blockResponse": {"body": "{rule} {retry_after}"}`, ``},
 		{"empty response", errorCount + `, "blockResponse": {}`, `error: blockResponse: is empty; fix: add contentType and body, or headers`},

@@ -41,6 +41,10 @@ type breaker struct {
 	trial   window.Tally // of the probes of this period that have ended
 	since   int64        // when this period began
 	history [breakerHistory]BreakerTransition
+
+	// terms are those in force, by which calls are judged that were let through by others.
+	terms atomic.Pointer[breakerTerms]
+	told  uint64 // Sequence of the newest that Engine.Transitions has returned; guarded by Engine.mu
 }
 
 // cacheLine is the unit that cores pass each other.
@@ -93,6 +97,8 @@ func newBreaker(now int64, r *rule.DegradeRule) (*breaker, error) {
 		}
 		b.calls = w
 	}
+	t := breakerTermsOf(r)
+	b.terms.Store(&t)
 	b.word.Store(phase{period: 1}.pack())
 	return b, nil
 }
@@ -154,7 +160,7 @@ func (b *breaker) acquire(now int64, t *breakerTerms) (breakerPermit, bool) {
 // refund takes a call back that was not made after all, or of whose end nothing is to be learnt.
 // The next caller gets the place of a probe.
 func (b *breaker) refund(permit breakerPermit) {
-	if p := b.load(); p.state != BreakerHalfOpen || breakerPermit(p.period) != permit {
+	if !b.probing(permit) {
 		return
 	}
 	b.mu.Lock()
@@ -188,6 +194,12 @@ func (b *breaker) complete(now int64, permit breakerPermit, o window.Outcome, t 
 	b.word.Store(p.pack())
 	b.conclude(now, t)
 	return true
+}
+
+// probing says whether a call is a probe that the breaker waits for.
+func (b *breaker) probing(permit breakerPermit) bool {
+	p := b.load()
+	return p.state == BreakerHalfOpen && breakerPermit(p.period) == permit
 }
 
 func (b *breaker) load() phase { return unpackPhase(b.word.Load()) }

@@ -7,7 +7,7 @@ import (
 )
 
 // breakerController refuses calls while a circuit breaker is open. It counts calls, not hits: a call
-// of several requests is let through once, and ends once.
+// of several requests is let through once, and ends once. It is a tracker.
 type breakerController struct {
 	b *breaker
 	breakerTerms
@@ -48,6 +48,24 @@ func (c *breakerController) until(now, _ int64, _ time.Duration, _ window.Key) (
 
 // reset is 0: nothing is charged that could be forgotten.
 func (c *breakerController) reset(int64, window.Key) time.Duration { return 0 }
+
+// needsEnd is true of a probe: without its end the breaker opens again when its time is up.
+func (c *breakerController) needsEnd(h hold) bool { return c.b.probing(breakerPermit(h.n)) }
+
+// end judges a call by the terms that are in force now. One of which nobody knows how it ended tells
+// nothing; was it a probe, then its time is up or will be.
+func (c *breakerController) end(now int64, h hold, e ending) {
+	inForce := breakerController{c.b, *c.b.terms.Load()}
+	p := breakerPermit(h.n)
+	switch e.how {
+	case succeeded, failed:
+		inForce.complete(now, p, e.rt, e.how == failed)
+	case aborted:
+		inForce.abandon(now, p, e.rt)
+	case withdrawn:
+		c.b.refund(p)
+	}
+}
 
 // complete reports that a call ended after rt, and whether it failed. It returns false if the report
 // comes too late to count.

@@ -134,7 +134,7 @@ func TestBreakerTrial(t *testing.T) {
 			for range tt.rt {
 				var g grant
 				if !c.acquire(now, 1, 0, 0, &g).ok || g.held.n != 3 {
-					t.Fatalf("%v, permit %d", c.state(now), breakerPermit(g.held.n))
+					t.Fatalf("%v, permit %d", c.state(now), g.held.n)
 				}
 			}
 			for _, rt := range tt.rt {

@@ -36,6 +36,7 @@ const (
 	ReasonInputTooLarge        // the rule's input cannot be evaluated within bounds
 	ReasonKeyOverflow          // no room to track one more parameter value, and the rule blocks that
 	ReasonTooManyCalls         // more calls are under way than can be kept track of
+	ReasonBreaker              // the rule's circuit breaker is open, or half open and waits for its probes
 	ReasonDeadline             // the queue would take the request, but not in the time that the caller has
 )
 
@@ -52,6 +53,8 @@ func (r Reason) String() string {
 		return "key-overflow"
 	case ReasonTooManyCalls:
 		return "too-many-calls"
+	case ReasonBreaker:
+		return "breaker"
 	case ReasonDeadline:
 		return "deadline"
 	}
@@ -98,13 +101,15 @@ type Verdict struct {
 	Code    Code
 	Reason  Reason
 	Matched bool // some rule applied, be it unlimited or in shadow
-	// Rule is the enforced rule that decides: for Pass the one with the smallest remaining, for
-	// Block the refusing one with the longest wait. Nil when no limiting rule applied.
+	// Rule is the enforced rule that decides: for Pass the one with the smallest remaining, circuit
+	// breakers left out, for Block the refusing one with the longest wait. Nil when no limiting rule
+	// applied.
 	Rule      *CompiledRule
 	Limit     int64
 	Remaining int64
 	// Reset is, for Pass, how long until the oldest charge of Rule leaves its window; for Block,
-	// how long until the request would fit if nobody else came. Zero: never, or unknown.
+	// how long until the request would fit if nobody else came, which for an open breaker is until its
+	// next probe. Zero: never, or unknown.
 	Reset time.Duration
 	// Wait is how long the rules want a passed request held back; of a peek, how long they would.
 	Wait       time.Duration

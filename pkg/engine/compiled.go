@@ -20,14 +20,17 @@ type CompiledRule struct {
 	Unlimited bool
 	Interval  time.Duration // a whole number of seconds; 0 for a limit of calls under way
 	Shadow    bool
-	Response  *rule.BlockResponse // of its refusals; nil: the daemon's
+	// Breaker is set for a degrade rule: a circuit breaker, which has no count to limit by. Limit, Burst
+	// and Interval are 0.
+	Breaker  bool
+	Response *rule.BlockResponse // of its refusals; nil: the daemon's
 
 	*Counters
 
 	order  int        // place in the rule set, which decides ties
 	memory memory     // nothing when the rule is unlimited
 	ctl    controller // nil when the rule is unlimited
-	queues bool       // the controller makes callers wait
+	turn   turn       // when it is charged
 	// tracker is ctl, if its charges last until the call has ended, at most for lease.
 	tracker tracker
 	lease   time.Duration
@@ -37,6 +40,17 @@ type CompiledRule struct {
 	param           *param
 	onMissing       rule.OnMissing
 }
+
+// turn is when a rule is charged, among those of a call: the later, the less it likes to be charged in
+// vain.
+type turn uint8
+
+const (
+	turnBudget  turn = iota
+	turnBreaker      // until its probe is given back, nobody else can probe
+	turnQueue        // a place in a queue cannot always be given back
+	turns
+)
 
 // Counters count what a rule did. All are safe for concurrent use and only grow. Peeks and refunds
 // are not counted.

@@ -40,6 +40,8 @@ func (c *concurrencyController) refund(now int64, g *grant) bool {
 // stream ends. Those of a token that is completed as well are given back twice; below zero nothing is.
 func (c *concurrencyController) release(_, n int64, _ window.Key) { c.f.Release(n) }
 
+func (c *concurrencyController) needsEnd(hold) bool { return true }
+
 func (c *concurrencyController) end(_ int64, h hold, _ ending) { c.f.Release(int64(h.n)) }
 
 // keyedConcurrencyController does so for every parameter value by itself.
@@ -66,5 +68,7 @@ func (c *keyedConcurrencyController) refund(now int64, g *grant) bool {
 
 // release does nothing: of whose calls hits are given back is not known for certain.
 func (c *keyedConcurrencyController) release(int64, int64, window.Key) {}
+
+func (c *keyedConcurrencyController) needsEnd(hold) bool { return true }
 
 func (c *keyedConcurrencyController) end(_ int64, h hold, _ ending) { c.t.Release(h.calls) }

@@ -24,6 +24,7 @@ type use struct {
 	refused   bool
 	charged   bool
 	untracked bool // the rule's overflow policy answered
+	shared    bool // an earlier request of the call charges the same breaker, which counts calls
 	reason    Reason
 	n         int64 // what the request asks of this rule
 	ask       ask   // n and what earlier requests of the call ask of the same rule and key
@@ -131,6 +132,7 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	case r.Unlimited:
 	default:
 		u.ask = c.asked(r, k, u.n)
+		u.shared = r.Breaker && u.ask.total > u.n
 		u.take(r.ctl.peek(now, u.ask, c.MaxWait, k))
 	}
 	c.uses = append(c.uses, u)
@@ -148,6 +150,8 @@ func (u *use) take(a answer) {
 	switch {
 	case a.untracked && u.rule.refusesOverflow:
 		u.reason = ReasonKeyOverflow
+	case u.rule.Breaker:
+		u.reason = ReasonBreaker
 	case a.late:
 		u.reason = ReasonDeadline
 	default:
@@ -187,15 +191,15 @@ func (c *Call) refusedBy() int {
 }
 
 // charge acquires from all enforced rules, or from none, and then from the shadow rules that have
-// room. Rules that make the caller wait come last: a place in a queue cannot always be given back.
+// room.
 func (c *Call) charge(now int64) {
 	if len(c.grants) < len(c.uses) {
 		c.grants = make([]grant, max(len(c.uses), 2*len(c.grants)))
 	}
-	for _, queue := range [2]bool{false, true} {
+	for t := range turns {
 		for i := range c.uses {
 			u := &c.uses[i]
-			if u.rule.Shadow || u.rule.queues != queue || !c.acquire(now, i) {
+			if u.rule.Shadow || u.rule.turn != t || !c.acquire(now, i) {
 				continue
 			}
 			c.refund(now)
@@ -214,7 +218,7 @@ func (c *Call) charge(now int64) {
 // acquire charges one use, and returns true if the rule refused after all.
 func (c *Call) acquire(now int64, i int) (lost bool) {
 	u := &c.uses[i]
-	if u.kind != Charge || u.rule.Unlimited {
+	if u.kind != Charge || u.rule.Unlimited || u.shared {
 		return false
 	}
 	a := u.rule.ctl.acquire(now, u.n, c.MaxWait, u.key, &c.grants[i])

@@ -63,6 +63,10 @@ func (e *Engine) Apply(now int64, set rule.Set) (Changes, error) {
 	}
 	c.compare()
 	e.snapshot.Store(c.next)
+	for _, r := range c.next.breakers {
+		b := r.ctl.(*breakerController)
+		b.b.terms.Store(&b.breakerTerms)
+	}
 	e.ready.Store(true)
 	old.release(c.next)
 	return c.changes, nil
@@ -111,7 +115,7 @@ func (e *Engine) Rules() []RuleState {
 		if r.memory.keys != nil {
 			out[i].Keys = r.memory.keys.Stats()
 		}
-		out[i].Tracks, out[i].InFlight = r.tracker != nil, r.memory.inFlight()
+		out[i].Tracks, out[i].InFlight = r.tracker != nil && !r.Breaker, r.memory.inFlight()
 	}
 	return out
 }

@@ -16,6 +16,8 @@ type memory struct {
 	burst  *window.Burst
 	calls  *window.Inflight
 
+	breaker *breaker
+
 	keyedLeap   *window.KeyTable
 	keyedQueue  *window.KeyThrottle
 	keyedBucket *window.KeyBucket

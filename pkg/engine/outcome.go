@@ -9,6 +9,9 @@ import (
 // Outcome is how a call ended.
 type Outcome struct {
 	Error bool
+	// Aborted says that the client left before the call had come to its end. Breakers then learn
+	// from it only that it was slow, if it was.
+	Aborted bool
 	// RT is how long the call took; 0: as long as it is since its answer was due, which excludes what
 	// rules made it wait.
 	RT time.Duration
@@ -18,6 +21,8 @@ type Outcome struct {
 // or ended, once.
 type tracker interface {
 	controller
+	// needsEnd says whether a charge that is held would stay for good if nobody ended it.
+	needsEnd(h hold) bool
 	// end ends a charge. The rule may have left its rule set since.
 	end(now int64, h hold, e ending)
 }
@@ -40,6 +45,7 @@ type how uint8
 const (
 	succeeded how = iota
 	failed
+	aborted   // the client left
 	lost      // nobody says how: the lease has ended, or whoever asked has gone
 	withdrawn // it never began, because the caller had given up before the answer
 )
@@ -55,7 +61,10 @@ func (e *Engine) Complete(now int64, t Token, o Outcome) bool {
 	}
 	e.tokens.counters.Completed.Add(1)
 	end := ending{how: succeeded, rt: o.RT}
-	if o.Error {
+	switch {
+	case o.Aborted:
+		end.how = aborted
+	case o.Error:
 		end.how = failed
 	}
 	if end.rt == 0 {
@@ -126,7 +135,8 @@ func (e *Engine) end(now int64, first uint32, end ending) {
 }
 
 // issue gives a call that passed its token, if a rule wants to know of its end. Where there is no room
-// for one more, such rules refuse after all: what they would charge could never be given back.
+// for one more, rules refuse after all whose charge could never be given back; others, such as breakers
+// that are closed, do not learn how the call ends.
 func (e *Engine) issue(now int64, c *Call) {
 	if c.held == 0 {
 		return
@@ -135,13 +145,12 @@ func (e *Engine) issue(now int64, c *Call) {
 	if c.Token, ok = e.tokens.issue(now, c); ok {
 		return
 	}
-	e.tokens.counters.Refused.Add(1)
 	for i := range c.uses {
 		u := &c.uses[i]
 		if !u.charged || u.rule.tracker == nil {
 			continue
 		}
-		if u.rule.Shadow {
+		if u.rule.Shadow || !u.rule.tracker.needsEnd(c.grants[i].held) {
 			u.charged = false
 			u.rule.ctl.refund(now, &c.grants[i])
 			continue
@@ -149,9 +158,12 @@ func (e *Engine) issue(now int64, c *Call) {
 		u.refused, u.reason, u.left = true, ReasonTooManyCalls, 0
 		c.Overall = Block
 	}
-	if c.Overall == Block {
-		c.refund(now)
+	if c.Overall == Pass {
+		e.tokens.counters.Untold.Add(1)
+		return
 	}
+	e.tokens.counters.Refused.Add(1)
+	c.refund(now)
 }
 
 // Outcomes says whether a rule in force wants to know how calls end, so that calls may get a Token.

@@ -12,7 +12,8 @@ type snapshot struct {
 	revision string
 	open     *domain            // the rules for every domain that no file claims
 	claimed  map[string]*domain // by name
-	rules    []*CompiledRule    // in the order of the set
+	rules    []*CompiledRule    // in the order of the set, degrade rules last
+	breakers []*CompiledRule    // the degrade rules
 	memories map[string]memory  // by state key
 	regexps  int
 	tracks   bool // a rule wants to know how calls end
@@ -46,8 +47,8 @@ func (c *compiler) compile(set rule.Set) error {
 		revision: set.Revision,
 		open:     newDomain(),
 		claimed:  make(map[string]*domain, len(set.Claimed)),
-		rules:    make([]*CompiledRule, 0, len(set.GatewayFlow)),
-		memories: make(map[string]memory, len(set.GatewayFlow)),
+		rules:    make([]*CompiledRule, 0, len(set.GatewayFlow)+len(set.Degrade)),
+		memories: make(map[string]memory, len(set.GatewayFlow)+len(set.Degrade)),
 	}
 	for _, name := range set.Claimed {
 		c.next.claimed[name] = newDomain()
@@ -58,10 +59,23 @@ func (c *compiler) compile(set rule.Set) error {
 		if err != nil {
 			return err
 		}
-		r.order = i
-		c.next.rules = append(c.next.rules, r)
+		c.add(r)
+	}
+	for i := range set.Degrade {
+		r, err := c.breakerRule(&set.Degrade[i], counters)
+		if err != nil {
+			return err
+		}
+		c.add(r)
+		c.next.breakers = append(c.next.breakers, r)
 	}
 	return c.file(set.APIs)
+}
+
+func (c *compiler) add(r *CompiledRule) {
+	r.order = len(c.next.rules)
+	c.next.rules = append(c.next.rules, r)
+	c.next.tracks = c.next.tracks || r.tracker != nil
 }
 
 func newDomain() *domain { return &domain{routes: make(map[string][]*CompiledRule)} }
@@ -85,11 +99,7 @@ func (c *compiler) rule(g *rule.GatewayFlowRule, counters map[ruleName]*Counters
 		Shadow:    g.Shadow,
 		onMissing: g.OnMissing,
 	}
-	name := ruleName{g.Domain, g.ID}
-	if r.Counters = counters[name]; r.Counters == nil {
-		r.Counters = new(Counters)
-		c.changes.Added = append(c.changes.Added, g.ID)
-	}
+	c.count(r, counters)
 	var err error
 	if g.Param != nil {
 		if r.param, err = compileParam(g.Param); err != nil {
@@ -105,14 +115,43 @@ func (c *compiler) rule(g *rule.GatewayFlowRule, counters map[ruleName]*Counters
 	}
 	r.memory = m
 	r.ctl = m.controller(g)
-	r.queues = g.Behavior == rule.BehaviorQueue
+	if g.Behavior == rule.BehaviorQueue {
+		r.turn = turnQueue
+	}
 	r.refusesOverflow = g.Overflow == rule.OverflowBlock
 	if r.tracker, _ = r.ctl.(tracker); r.tracker != nil {
 		r.lease = g.Lease
 		r.once = g.Param != nil
-		c.next.tracks = true
 	}
 	return r, nil
+}
+
+// breakerRule compiles a degrade rule. Its breaker goes on if one of the same state key is in force.
+func (c *compiler) breakerRule(d *rule.DegradeRule, counters map[ruleName]*Counters) (*CompiledRule, error) {
+	key := d.Domain + "\x00" + d.StateKey()
+	m, found := c.old.memories[key]
+	if !found {
+		var err error
+		if m.breaker, err = newBreaker(c.now, d); err != nil {
+			return nil, fmt.Errorf("%s: rule %q: %w", d.Pos, d.ID, err)
+		}
+	}
+	c.next.memories[key] = m
+	ctl := &breakerController{m.breaker, breakerTermsOf(d)}
+	r := &CompiledRule{
+		ID: d.ID, Domain: d.Domain, Resource: d.Resource, Mode: d.Mode, Shadow: d.Shadow, Breaker: true, Response: d.Response,
+		memory: m, ctl: ctl, turn: turnBreaker, tracker: ctl, lease: d.Lease,
+	}
+	c.count(r, counters)
+	return r, nil
+}
+
+// count gives the rule the counters of the one of its name in force, if there is one.
+func (c *compiler) count(r *CompiledRule, counters map[ruleName]*Counters) {
+	if r.Counters = counters[ruleName{r.Domain, r.ID}]; r.Counters == nil {
+		r.Counters = new(Counters)
+		c.changes.Added = append(c.changes.Added, r.ID)
+	}
 }
 
 // file puts every rule where the requests that it concerns will find it.

@@ -23,6 +23,7 @@ type TokenCounters struct {
 	Disconnected atomic.Int64 // because whoever asked has gone
 	Foreign      atomic.Int64 // reports with a token that stands for no call under way: repeated, late, or made up
 	Refused      atomic.Int64 // calls that were refused because there was no room for one more token
+	Untold       atomic.Int64 // calls that passed without one for the same reason
 }
 
 // DomainOutcomes says what became of the tokens of one domain.

@@ -56,7 +56,7 @@ const never = time.Duration(1<<63 - 1)
 
 // retryAfter is how long until the use would be admitted if nobody else came.
 func (u *use) retryAfter(now int64, maxWait time.Duration) time.Duration {
-	if u.reason != ReasonLimit && u.reason != ReasonDeadline {
+	if u.reason != ReasonLimit && u.reason != ReasonDeadline && u.reason != ReasonBreaker {
 		return never
 	}
 	d, ok := u.rule.ctl.until(now, u.ask.total, maxWait, u.key)
@@ -83,7 +83,7 @@ func (v *Verdict) decide(now int64, maxWait time.Duration, uses []use) {
 			if v.Code == Pass || w > longest || w == longest && u.rule.order < best.rule.order {
 				v.Code, best, longest = Block, u, w
 			}
-		case v.Code == Block || u.rule.Unlimited || u.reason != ReasonNone:
+		case v.Code == Block || u.rule.Unlimited || u.rule.Breaker || u.reason != ReasonNone:
 		case best == nil || u.left < best.left || u.left == best.left && u.rule.order < best.rule.order:
 			best = u
 		}

@@ -48,6 +48,8 @@ func TestCheckOfGoodRules(t *testing.T) {
 		{"good", "good.print.json", []string{"--print", "-o", "json"}},
 		{"good", "good.json", []string{"-o", "json"}},
 		{"claimed", "claimed.print.txt", []string{"--print"}},
+		{"breakers", "breakers.print.txt", []string{"--print"}},
+		{"breakers", "breakers.print.json", []string{"--print", "-o", "json"}},
 	} {
 		t.Run(tc.golden, func(t *testing.T) {
 			t.Parallel()

@@ -38,8 +38,9 @@ type ruleView struct {
 
 // rulesView is a rule set as check --print shows it.
 type rulesView struct {
-	Rules   []ruleView `json:"rules"`
-	Regexps int        `json:"regexItems"` // expressions over paths that are tried one by one
+	Rules    []ruleView    `json:"rules"`
+	Breakers []breakerView `json:"breakers,omitempty"`
+	Regexps  int           `json:"regexItems"` // expressions over paths that are tried one by one
 }
 
 // viewRules compiles the set as the daemon would, which also tells what the engine refuses.
@@ -51,6 +52,9 @@ func viewRules(set rule.Set) (rulesView, error) {
 	view := rulesView{Rules: make([]ruleView, len(set.GatewayFlow)), Regexps: e.Regexps()}
 	for i := range set.GatewayFlow {
 		view.Rules[i] = viewRule(&set.GatewayFlow[i])
+	}
+	for i := range set.Degrade {
+		view.Breakers = append(view.Breakers, viewBreaker(&set.Degrade[i]))
 	}
 	return view, nil
 }
@@ -85,8 +89,26 @@ func describeParam(p *rule.ParamItem) string {
 	return s
 }
 
-// write prints the rules as a table and, below it, what concerns them all.
+// write prints the rules as tables, one for each kind, and below them what concerns them all.
 func (v rulesView) write(w io.Writer) error {
+	sum := int64(0)
+	if len(v.Rules) > 0 || len(v.Breakers) == 0 {
+		var err error
+		if sum, err = v.writeRules(w); err != nil {
+			return err
+		}
+	}
+	if len(v.Breakers) > 0 {
+		if err := writeBreakers(w, v.Breakers); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Fprintf(w, "All tables at full size: %s. Path expressions tried one by one: %d.\n", bytesText(sum), v.Regexps)
+	return err
+}
+
+// writeRules prints the gateway flow rules, and returns the memory of all their key tables at full size.
+func (v rulesView) writeRules(w io.Writer) (int64, error) {
 	domains, sum := false, int64(0)
 	for _, r := range v.Rules {
 		domains = domains || r.Domain != ""
@@ -111,11 +133,7 @@ func (v rulesView) write(w io.Writer) error {
 		}
 		row(domain, r.ID, r.Resource, r.Mode, r.limitText(), r.windowText(), r.Bound.String(), param, overflow, size)
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "All tables at full size: %s. Path expressions tried one by one: %d.\n", bytesText(sum), v.Regexps)
-	return err
+	return sum, t.Flush()
 }
 
 func (v ruleView) limitText() string {

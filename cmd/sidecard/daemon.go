@@ -86,7 +86,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 		health:  newHealth(),
 		sockets: s,
 	}
-	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts, Tokens: d.engine.Tokens, Connections: s.connections})
+	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts, Tokens: d.engine.Tokens, Breakers: d.breakers, Connections: s.connections})
 	loader := &ruleLoader{engine: d.engine, log: log, options: cfg.ruleOptions(), maxKeys: cfg.Limits.MaxKeys, now: d.clock.Now}
 	sources := make([]ruleswatch.Source, len(cfg.Rules))
 	for i, path := range cfg.Rules {
@@ -199,15 +199,19 @@ func (d *daemon) maintain(ctx context.Context) {
 	}
 }
 
-// endCalls ends the calls that nobody will report the end of, until ctx is done.
+// endCalls ends the calls that nobody will report the end of, and logs how circuit breakers changed, until
+// ctx is done.
 func (d *daemon) endCalls(ctx context.Context, calls *ratelimitsvc.Service) {
 	tick := time.NewTicker(expiry)
 	defer tick.Stop()
+	var changes []engine.Transition
 	for {
 		select {
 		case <-tick.C:
 			now := d.clock.Now()
 			calls.Expire(now)
+			changes = d.engine.Transitions(now, changes[:0])
+			logTransitions(d.log, changes)
 			for _, peer := range d.sockets.peers.Gone() {
 				if n := d.engine.EndPeer(now, peer); n > 0 {
 					d.log.Warn().Int("calls", n).Msg("a process that asked has gone, its calls under way have ended")

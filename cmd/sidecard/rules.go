@@ -42,7 +42,7 @@ func (l *ruleLoader) apply(files []rule.File) error {
 		return err
 	}
 	l.log.Info().
-		Int("rules", len(set.GatewayFlow)).
+		Int("rules", len(set.GatewayFlow)+len(set.Degrade)).
 		Int("apis", len(set.APIs)).
 		Func(ids("added", changes.Added)).
 		Func(ids("removed", changes.Removed)).

@@ -21,6 +21,8 @@ type Sources struct {
 	Rules  func() []engine.RuleState // the rules in force
 	Calls  func() Calls              // what the rate limit service counted
 	Tokens func() engine.TokenStats  // of calls that rules count until they end
+	// Breakers are those of the degrade rules in force.
+	Breakers func() []Breaker
 	// Connections are those of all listeners, each kind once.
 	Connections func() []Connections
 }
@@ -78,7 +80,7 @@ func New(s Sources) *Metrics {
 	m.reloads.WithLabelValues(resultError)
 	m.registry.MustRegister(
 		m.reloads, m.upToDate, m.lastSuccess, m.info,
-		ruleCollector{s.Rules, new(passes)}, callCollector{s.Calls}, tokenCollector{s.Tokens}, connectionCollector{s.Connections},
+		ruleCollector{s.Rules, new(passes)}, callCollector{s.Calls}, tokenCollector{s.Tokens}, breakerCollector{s.Breakers}, connectionCollector{s.Connections},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

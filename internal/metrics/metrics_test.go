@@ -46,7 +46,7 @@ func tracking(r engine.RuleState, calls int64) engine.RuleState {
 // tokenStats are counts that all differ, from n upwards.
 func tokenStats(n int64, domains ...engine.DomainOutcomes) engine.TokenStats {
 	st := engine.TokenStats{TokenCounters: new(engine.TokenCounters), Domains: domains}
-	for i, c := range []*atomic.Int64{&st.Issued, &st.Completed, &st.Withdrawn, &st.Expired, &st.Disconnected, &st.Foreign, &st.Refused} {
+	for i, c := range []*atomic.Int64{&st.Issued, &st.Completed, &st.Withdrawn, &st.Expired, &st.Disconnected, &st.Foreign, &st.Refused, &st.Untold} {
 		c.Store(n + int64(i))
 	}
 	return st
@@ -58,6 +58,9 @@ func newMetrics(calls Calls, rules ...engine.RuleState) *Metrics {
 		Calls: func() Calls { return calls },
 		Tokens: func() engine.TokenStats {
 			return tokenStats(40, engine.DomainOutcomes{Domain: "shop", Reported: 1, Expired: 1}, engine.DomainOutcomes{Domain: "silent", Expired: 1})
+		},
+		Breakers: func() []Breaker {
+			return []Breaker{{"probes", engine.BreakerHalfOpen}, {"twice", engine.BreakerOpen}, {"twice", engine.BreakerClosed}, {"well", engine.BreakerClosed}}
 		},
 		Connections: func() []Connections {
 			return []Connections{{Listener: "grpc", Open: 2, Refused: 3}, {Listener: "status"}}
@@ -73,7 +76,7 @@ var ours = []string{
 	"sidecard_overrides_ignored_total", "sidecard_invalid_requests_total",
 	"sidecard_rules_last_reload_successful", "sidecard_key_table_bytes", "sidecard_unused_places_total",
 	"sidecard_waiting", "sidecard_waiting_refused_total", "sidecard_connections", "sidecard_connections_refused_total",
-	"sidecard_in_flight", "sidecard_tokens_total", "sidecard_outcome_reports_missing",
+	"sidecard_in_flight", "sidecard_tokens_total", "sidecard_breaker_state", "sidecard_outcome_reports_missing",
 }
 
 func TestScrape(t *testing.T) {
@@ -87,6 +90,11 @@ func TestScrape(t *testing.T) {
 	m.Applied("old", time.Unix(1, 0))
 	m.Applied("abc123", time.Unix(1700000000, 500e6))
 	const want = `
+# HELP sidecard_breaker_state State of the circuit breaker of the rule: 0 closed, 1 half_open, 2 open.
+# TYPE sidecard_breaker_state gauge
+sidecard_breaker_state{rule="probes"} 1
+sidecard_breaker_state{rule="twice"} 2
+sidecard_breaker_state{rule="well"} 0
 # HELP sidecard_cancelled_calls_total Calls given up by the caller, whose charge was given back.
 # TYPE sidecard_cancelled_calls_total counter
 sidecard_cancelled_calls_total 2
@@ -158,6 +166,7 @@ sidecard_tokens_total{event="expired"} 43
 sidecard_tokens_total{event="foreign"} 45
 sidecard_tokens_total{event="issued"} 40
 sidecard_tokens_total{event="refused"} 46
+sidecard_tokens_total{event="untold"} 47
 sidecard_tokens_total{event="withdrawn"} 42
 # HELP sidecard_unmatched_total Descriptors that no rule applied to.
 # TYPE sidecard_unmatched_total counter

@@ -32,6 +32,7 @@ func (tc tokenCollector) Collect(ch chan<- prometheus.Metric) {
 	counter(ch, tokens, float64(st.Disconnected.Load()), "disconnected")
 	counter(ch, tokens, float64(st.Foreign.Load()), "foreign")
 	counter(ch, tokens, float64(st.Refused.Load()), "refused")
+	counter(ch, tokens, float64(st.Untold.Load()), "untold")
 	missing := make(map[string]float64, len(st.Domains)) // two names may become one label
 	for _, d := range st.Domains {
 		name := label(d.Domain)

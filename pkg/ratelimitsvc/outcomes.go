@@ -33,7 +33,7 @@ func (s *Service) complete(now int64, c *call) {
 	for i := range c.reports {
 		r := &c.reports[i]
 		token, _ := engine.ParseToken(r.Token) // what is no token stands for no call
-		s.cfg.Engine.Complete(now, token, engine.Outcome{Error: failed(r.Code, r.Flags)})
+		s.cfg.Engine.Complete(now, token, engine.Outcome{Error: failed(r.Code, r.Flags), Aborted: aborted(r.Code, r.Flags)})
 	}
 }
 
@@ -54,10 +54,23 @@ func failed(code, flags string) bool {
 	if code == "0" {
 		return false
 	}
+	return holdsFlag(flags, upstreamFlags)
+}
+
+// clientFlags are those that say that the client has gone (DC) or wanted no more (DR).
+var clientFlags = map[string]bool{"DC": true, "DR": true}
+
+// aborted says whether the client left before the request had come to its end.
+func aborted(code, flags string) bool {
+	return !failed(code, flags) && (code == "0" || holdsFlag(flags, clientFlags))
+}
+
+// holdsFlag says whether one of the flags, with commas between them, is among those of a set.
+func holdsFlag(flags string, set map[string]bool) bool {
 	for flags != "" {
 		var flag string
 		flag, flags, _ = strings.Cut(flags, ",")
-		if upstreamFlags[flag] {
+		if set[flag] {
 			return true
 		}
 	}

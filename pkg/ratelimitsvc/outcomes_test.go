@@ -190,6 +190,22 @@ func TestCallsThatWaitHoldTheirPlace(t *testing.T) {
 	})
 }
 
+// TestAborted: a client that left, unless it is known that the application had failed.
+func TestAborted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code, flags string
+		want        bool
+	}{
+		{"0", "DC", true}, {"0", "-", true}, {"0", "DC,UR", true}, {"200", "DC", true}, {"200", "DR", true}, {"404", "XY,DC", true},
+		{"200", "-", false}, {"200", "", false}, {"", "", false}, {"503", "DC", false}, {"200", "DC,UC", false}, {"500", "-", false}, {"200", "DCX", false},
+	} {
+		if got := aborted(c.code, c.flags); got != c.want {
+			t.Errorf("code %q, flags %q: aborted %v, want %v", c.code, c.flags, got, c.want)
+		}
+	}
+}
+
 func TestFailed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -89,14 +89,18 @@ func appendStatus(dst []byte, v *engine.Verdict) []byte {
 	if v.Rule == nil || v.Rule.Unlimited {
 		return dst
 	}
-	dst, mark := open(dst, 2)
-	dst = appendLimit(dst, v.Rule, v.Limit)
-	dst = shut(dst, mark)
+	if !v.Rule.Breaker { // which has no limit that something could remain of
+		var mark int
+		dst, mark = open(dst, 2)
+		dst = appendLimit(dst, v.Rule, v.Limit)
+		dst = shut(dst, mark)
+	}
 	if v.Code == engine.Pass {
 		dst = appendVarint(dst, 3, clamp32(v.Remaining))
 	}
 	if v.Reset > 0 {
 		// Whole seconds, because Envoy cuts the rest off and would tell clients to come too early.
+		var mark int
 		dst, mark = open(dst, 4)
 		dst = appendVarint(dst, 1, uint64(wholeSeconds(v.Reset)))
 		dst = shut(dst, mark)

@@ -205,28 +205,3 @@ func TestProbeOfRefusedCall(t *testing.T) {
 		}
 	}
 }
-
-// TestLostRacesGiveProbesBack: calls that race for the last of a budget take no probe that they do not
-// make.
-func TestLostRacesGiveProbesBack(t *testing.T) {
-	t.Parallel()
-	b := opens("b", "orders")
-	b.HalfOpenRequests = 8
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{queueing("q", "orders", 1, time.Millisecond)}, Degrade: []rule.DegradeRule{b}})
-	for i := range int64(3) {
-		fail(e, start+2*i*second, 1, "orders")
-	}
-	now := start
-	for range 200 {
-		now += 100 * second
-		var passed atomic.Int64
-		var group sync.WaitGroup
-		for range 8 {
-			group.Go(func() { passed.Add(int64(passes(e, now, 1, request("orders", "", "")))) })
-		}
-		group.Wait()
-		if s := stateOf(t, e, now, "b"); passed.Load() != 1 || s.State != engine.BreakerHalfOpen || s.Probes != 1 {
-			t.Fatalf("%d passed, %+v", passed.Load(), s)
-		}
-	}
-}

@@ -34,11 +34,13 @@ func newBreakerWorld(t *testing.T) *world {
 func TestBreakerOverTheWire(t *testing.T) {
 	t.Parallel()
 	w := newBreakerWorld(t)
-	state := func(want engine.BreakerState) {
+	state := func(want engine.BreakerState) (judged int64) {
 		t.Helper()
-		if s, _ := w.engine.Rules()[1].Breaker(w.now.Load()); s.State != want {
+		s, _ := w.engine.Rules()[1].Breaker(w.now.Load())
+		if s.State != want {
 			t.Fatalf("the breaker is %v, want %v: %+v", s.State, want, s)
 		}
+		return s.Ended.Total
 	}
 	end := func(code, flags string) {
 		t.Helper()
@@ -51,7 +53,9 @@ func TestBreakerOverTheWire(t *testing.T) {
 	for _, c := range []struct{ code, flags string }{{"200", "-"}, {"0", "DC"}, {"404", "-"}, {"200", "DC"}, {"503", "UF,URX"}, {"500", "-"}} {
 		end(c.code, c.flags)
 	}
-	state(engine.BreakerClosed)
+	if judged := state(engine.BreakerClosed); judged != 4 {
+		t.Errorf("%d calls are judged, want those whose client stayed", judged)
+	}
 	end("504", "UT")
 	state(engine.BreakerOpen)
 

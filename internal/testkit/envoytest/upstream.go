@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,10 @@ import (
 // duration as Go writes it).
 const DelayHeader = "X-Delay"
 
-// Upstream is the application behind Envoy: it answers 200 to everything and counts.
+// StatusHeader is the request header that makes the application answer with that status.
+const StatusHeader = "X-Status"
+
+// Upstream is the application behind Envoy: it answers 200 unless asked for something else, and counts.
 type Upstream struct {
 	listener net.Listener
 	server   *http.Server
@@ -53,6 +57,9 @@ func (u *Upstream) serve(w http.ResponseWriter, r *http.Request) {
 		return // the client left
 	}
 	w.Header().Set("Content-Type", "text/plain")
+	if status, err := strconv.Atoi(r.Header.Get(StatusHeader)); err == nil && status >= 200 && status < 600 {
+		w.WriteHeader(status)
+	}
 	_, _ = io.WriteString(w, "ok\n") // an error means that the client left
 }
 

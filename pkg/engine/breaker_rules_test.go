@@ -2,8 +2,6 @@ package engine_test
 
 import (
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 

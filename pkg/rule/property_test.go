@@ -167,9 +167,16 @@ func TestIDsAndStateKeys(t *testing.T) {
 // broken says which promise of the model an accepted rule breaks.
 func broken(r *GatewayFlowRule) string {
 	slots := r.Window == WindowAligned || r.Window == WindowStrict
+	calls := r.Grade == GradeConcurrency
 	switch {
 	case r.Limit < 0 || r.Burst < 0 || r.Limit+r.Burst > MaxLimit:
 		return "limit"
+	case calls != (r.Lease > 0) || calls && (r.Interval != 0 || r.Scale != 1 || r.Burst != 0 || r.Behavior != BehaviorReject || r.Window != WindowNone || r.SampleCount != 0):
+		return "concurrency"
+	case calls && r.Response != nil:
+		return brokenResponse(r.Response)
+	case calls:
+		return ""
 	case r.Scale < 1 || r.Interval < time.Second || r.Interval%(time.Duration(r.Scale)*time.Second) != 0:
 		return "interval"
 	case r.Scale > 1 && (r.Unlimited || r.Limit%r.Scale == 0):

@@ -242,3 +242,18 @@ func TestDecideByBreakerAllocatesNothing(t *testing.T) {
 		t.Errorf("%d transitions, the breaker did not go through its states", s.Transitions)
 	}
 }
+
+// BenchmarkDecideAndCompleteByBreaker is the cost of a call that a closed breaker judges: the decision,
+// and its end.
+func BenchmarkDecideAndCompleteByBreaker(b *testing.B) {
+	e := newEngine(b, breakers(opens("b", "orders")))
+	c := engine.Call{Items: []engine.Request{request("orders", "", "")}}
+	now := start
+	b.ReportAllocs()
+	for b.Loop() {
+		e.Decide(now, &c)
+		if now += 20_000; !e.Complete(now, c.Token, engine.Outcome{}) {
+			b.Fatal("a call did not end")
+		}
+	}
+}

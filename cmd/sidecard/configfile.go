@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
+	"github.com/sidecard/sidecard/pkg/engine/attr"
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
@@ -154,6 +155,10 @@ func (f *configFile) mapping(value ast.Node) {
 			to, ok := scalar(k.Value())
 			if !ok || to == "" || from == "" {
 				f.fail(k.Value(), mappingKey+"."+domain+"."+from, "must name an attribute, such as header.x-user-id")
+				continue
+			}
+			if err := attr.Known(to); err != nil {
+				f.fail(k.Value(), mappingKey+"."+domain+"."+from, err.Error()+didYouMean(to, "", attr.Like(to)))
 				continue
 			}
 			renames[from] = to

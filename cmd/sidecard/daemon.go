@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ const (
 
 // serve runs the daemon until p.stop is done and what follows that has ended.
 func serve(p process, cfg config) error {
+	hangup, release := hangups()
+	defer release()
 	s, err := open(p.stop, cfg)
 	if p.stop.Err() != nil { // told to stop while starting
 		if s != nil {
@@ -42,7 +45,7 @@ func serve(p process, cfg config) error {
 		return err
 	}
 	d := newDaemon(cfg, newLogger(cfg, p.stderr), s)
-	d.pacesGC = pacesGC(p.lookup)
+	d.pacesGC, d.hangup = pacesGC(p.lookup), hangup
 	return d.run(p.stop, p.kill)
 }
 
@@ -74,7 +77,8 @@ type daemon struct {
 	ready   sync.Once
 	status  *statusServer
 	sockets *sockets
-	pacesGC bool // set before run
+	pacesGC bool             // set before run
+	hangup  <-chan os.Signal // set before run; nil: none are caught
 }
 
 func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
@@ -144,6 +148,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	g.start(func() error { return d.rules.Run(work) })
 	g.start(func() error { d.maintain(work); return nil })
 	g.start(func() error { d.endCalls(work, calls); return nil })
+	g.start(func() error { logHangups(work, d.log, d.hangup); return nil })
 	if d.pacesGC {
 		g.start(func() error { gcpace.Run(work); return nil })
 	}

@@ -30,6 +30,23 @@ func TestTheFirstSignalStopsAndTheSecondKills(t *testing.T) {
 	}
 }
 
+// It sends a real signal too.
+func TestAHangUpEndsNothing(t *testing.T) {
+	d := start(t, withRules(t, twoAnHour))
+	d.log.wait(t, "ready, serving decisions", 1)
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	d.log.wait(t, "SIGHUP ignored: changed rule files are applied without it, another configuration needs a restart", 1)
+	if got := passes(t, d.dial(), "orders", 3); got != 2 {
+		t.Errorf("%d of 3 passed, want 2", got)
+	}
+	d.stop()
+	if code := d.exit(); code != exitOK {
+		t.Errorf("got exit code %d", code)
+	}
+}
+
 func TestReleaseWithoutASignal(t *testing.T) {
 	_, _, release := signals()
 	release() // waits for the goroutine that listens

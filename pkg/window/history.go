@@ -21,13 +21,6 @@ func (h *history) in(seq uint64) uint32 {
 	return 0
 }
 
-// shorten makes h a window of fewer slots.
-func (h *history) shorten(live int) {
-	for ; h.live > live; h.live-- {
-		h.total -= int64(h.slots[h.live-1])
-	}
-}
-
 // answer is the verdict on n more hits.
 func (h *history) answer(n, limit int64) Result {
 	return answer(uint32(min(h.total, math.MaxUint32)), n, limit)

@@ -16,9 +16,9 @@ import "time"
 //
 // now is in nanoseconds since the Unix epoch and not negative; a caller whose clock lies behind
 // finds no refill, and one whose key has no entry is served as if it came when the table last judged
-// one expired, or its sketch was last charged. No method allocates, except where TryAcquire or Maintain resizes a shard, and where
-// the first key of many finds no room. A KeyBucket is safe for concurrent use; make it with
-// NewKeyBucket, the zero value is not usable.
+// one expired, or its sketch was last charged. No method allocates, except where TryAcquire or
+// Maintain resizes a shard, and where the first key of many finds no room. A KeyBucket is safe for
+// concurrent use; make it with NewKeyBucket, the zero value is not usable.
 type KeyBucket struct {
 	table
 	over slotSketch

@@ -3,8 +3,8 @@ package window
 import "time"
 
 // find returns k's bucket, and the time at which a call at now is served. slot is -1 if k has no
-// entry that is live: then the bucket misses, as of that time, what the sketch counts, which h is filled with.
-// The lock of the shard is held.
+// entry that is live: then the bucket misses, as of that time, what the sketch counts, which h is
+// filled with. The lock of the shard is held.
 func (t *KeyBucket) find(sh *shard, now int64, k Key, r Rate, h *history) (state bucketState, at int64, slot int) {
 	s := sh.store.Load()
 	slot, live := t.entry(s, t.own(now), k)

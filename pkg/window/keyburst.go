@@ -15,9 +15,9 @@ import "time"
 //
 // now is in nanoseconds since the Unix epoch and not negative. A caller whose clock lies behind is
 // charged to the newest slot of its key, and one whose key has no entry is served as if it came when
-// the table last judged one expired, or its sketch was last charged. No method allocates, except where TryAcquire or Maintain
-// resizes a shard, and where the first key of many finds no room. A KeyBurst is safe for concurrent
-// use; make it with NewKeyBurst, the zero value is not usable.
+// the table last judged one expired, or its sketch was last charged. No method allocates, except
+// where TryAcquire or Maintain resizes a shard, and where the first key of many finds no room. A
+// KeyBurst is safe for concurrent use; make it with NewKeyBurst, the zero value is not usable.
 type KeyBurst struct {
 	table
 	over     slotSketch

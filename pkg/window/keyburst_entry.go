@@ -29,9 +29,7 @@ func (t *KeyBurst) save(s *store, slot int, e burstEntry) {
 
 // answer is the verdict on n more hits above e and h. count and burst are in range.
 func (t *KeyBurst) answer(e burstEntry, h *history, at, n, count, burst int64) Result {
-	own := *h
-	own.shorten(t.live)
-	r := own.answer(n, count+burst)
+	r := h.answer(n, count+burst)
 	if count == 0 {
 		return r
 	}
@@ -41,9 +39,8 @@ func (t *KeyBurst) answer(e burstEntry, h *history, at, n, count, burst int64) R
 }
 
 // find returns k's entry, its bucket carried to count, fills h with its window, and returns the time
-// at which a call at now is served. slot is -1 if k has no entry that is
-// live: then h is what the sketch counts,
-// and the bucket misses as much. The lock of the shard is held.
+// at which a call at now is served. slot is -1 if k has no entry that is live: then h is what the
+// sketch counts, and the bucket misses as much. The lock of the shard is held.
 func (t *KeyBurst) find(sh *shard, now int64, k Key, count int64, h *history) (e burstEntry, at int64, slot int) {
 	s := sh.store.Load()
 	slot, live := t.entry(s, t.own(now), k)

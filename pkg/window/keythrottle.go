@@ -86,8 +86,9 @@ func (t *KeyThrottle) Acquire(now int64, k Key, n int64, r Rate, maxWait time.Du
 
 // Refund takes back the newest promise of its key: the key's next request gets its place. It returns
 // false, and changes nothing, if there has been a later promise, which stands, so that the place
-// stays unused; if forgetting the promise would change nothing any more; and for the zero KeyPromise. A promise of an untracked key can be taken back only
-// until the next one to any untracked key, and if the key has got no entry since.
+// stays unused; if forgetting the promise would change nothing any more; and for the zero
+// KeyPromise. A promise of an untracked key can be taken back only until the next one to any
+// untracked key, and if the key has got no entry since.
 func (t *KeyThrottle) Refund(now int64, p KeyPromise) bool {
 	if p.key == 0 {
 		return false

@@ -238,4 +238,19 @@ func TestSketchDrop(t *testing.T) {
 	if s.refund(1, 40, 1, 2); s.cells != nil {
 		t.Error("made by a refund")
 	}
+
+	// Of promises, the last one made need not be the last to matter.
+	var q promiseSketch
+	q.init(0, promiseCell, maphash.MakeSeed())
+	rate := Rate{2, 1, 10}
+	for range 3 {
+		q.acquire(1, 100, 2, rate, 100, false)
+	}
+	q.acquire(2, 100, 2, rate, 100, false)
+	if q.drop(129); q.cells == nil {
+		t.Error("dropped, though the promise at 120 matters to a call at 129")
+	}
+	if q.drop(130); q.cells != nil {
+		t.Error("not dropped")
+	}
 }

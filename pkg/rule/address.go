@@ -96,7 +96,15 @@ func lowerASCII(s string) string {
 func (f *fileLoad) checkHost(at spot, written string) {
 	quoted := fmt.Sprintf("%q", clip(written))
 	if _, rest, has := strings.Cut(written, "://"); has {
-		f.fail(at, quoted+" is a URL, not a host", fmt.Sprintf("write %q", clip(rest)))
+		fix := ""
+		if host := hostOnly(rest); host != "" {
+			fix = fmt.Sprintf("write %q", clip(host))
+		}
+		f.fail(at, quoted+" is a URL, not a host", fix)
+		return
+	}
+	if host := hostOnly(written); host != "" && strings.ContainsAny(written, "/?#") {
+		f.fail(at, quoted+" has a path, a host has none", fmt.Sprintf("write %q", clip(host)))
 		return
 	}
 	host := normalHost(written)
@@ -118,6 +126,19 @@ func (f *fileLoad) checkHost(at spot, written string) {
 	case strings.Contains(name, "..") || name[0] == '.' || strings.ContainsFunc(name, notInHost):
 		f.fail(at, quoted+" is no host", "")
 	}
+}
+
+// hostOnly is what is left of an authority, with what may follow it in a URL, that a host may be
+// written as; empty if nothing is.
+func hostOnly(rest string) string {
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		rest = rest[:i]
+	}
+	host := normalHost(rest[strings.LastIndexByte(rest, '@')+1:])
+	if _, ok := hostAddr(host); !ok && strings.ContainsFunc(strings.TrimPrefix(host, "*."), notInHost) {
+		return ""
+	}
+	return host
 }
 
 func notInHost(r rune) bool {

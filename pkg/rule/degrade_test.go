@@ -141,7 +141,7 @@ func TestDegradeResources(t *testing.T) {
 		{"undefined group", `[{"resource": "a", "resourceMode": "api", ` + rest + `}]`, `warning: [0].resource: no API group "a" is defined: the rule never applies; fix: define it in a file named …gw-api-definitions`},
 		{"same rule", `[{"resource": "a", ` + rest + `}, {"resource": "a", "minRequestAmount": 9, ` + rest + `}]`,
 			`error: [1]: watches the same as the rule at degrade-rules.json:1:2, whose id is degrade/route/a/error_count/5/1000ms as well; fix: give one of the two an id of its own, or remove one`},
-		{"same id", `[{"id": "x", "resource": "a", ` + rest + `}, {"id": "x", "resource": "b", ` + rest + `}]`, `error: [1].id: the rule at degrade-rules.json:1:2 has this id; fix: give one of the two an id of its own, or remove one`},
+		{"same id", `[{"id": "x", "resource": "a", ` + rest + `}, {"id": "x", "resource": "b", ` + rest + `}]`, `error: [1].id: the rule at degrade-rules.json:1:2 has this id; fix: give one of the two another id`},
 		{"two of one resource", `[{"resource": "a", ` + rest + `}, {"resource": "a", "grade": 2, "count": 6, "timeWindow": 10}]`, ``},
 		{"gateway rule", `[{"resource": "a", "count": 5, "intervalSec": 1}]`, `error: [0]: looks like a gateway flow rule (it has intervalSec), not a degrade rule; fix: move it to a file named …gw-flow-rules`},
 	}
@@ -158,7 +158,7 @@ func TestDegradeResources(t *testing.T) {
 		{"degrade-rules.json", []byte(`[{"id": "x", "resource": "a", ` + rest + `}]`)},
 		{"gw-flow-rules.json", []byte(`[{"id": "x", "resource": "a", "count": 1}]`)},
 	}, Options{})
-	if want := `error: [0].id: the rule at degrade-rules.json:1:2 has this id; fix: give one of the two an id of its own, or remove one`; said(ps, "") != want {
+	if want := `error: [0].id: the rule at degrade-rules.json:1:2 has this id; fix: give one of the two another id`; said(ps, "") != want {
 		t.Errorf("over kinds: got\n%s\nwant\n%s", said(ps, ""), want)
 	}
 }

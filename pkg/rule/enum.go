@@ -119,21 +119,27 @@ func (e *enumeration) nameOf(number int64) string {
 	return ""
 }
 
+// names lists the values worth suggesting.
 func (e *enumeration) names() []string {
 	var names []string
 	for _, m := range e.members {
-		names = append(names, m.name)
+		if m.refused == "" {
+			names = append(names, m.name)
+		}
 	}
 	return names
 }
 
-// list names every value, numbers first.
+// list names every value, numbers first, and says which of them are refused.
 func (e *enumeration) list() string {
 	var words []string
 	for _, m := range e.members {
 		word := m.name
 		if m.number != noNumber && !e.byName {
 			word = fmt.Sprintf("%d %s", m.number, m.name)
+		}
+		if m.refused != "" {
+			word += " (not supported yet)"
 		}
 		words = append(words, word)
 	}

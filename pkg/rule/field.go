@@ -8,8 +8,9 @@ import (
 // schema declares the fields of one kind of mapping. Decoding, the list of known names and the
 // suggestions all follow from it.
 type schema[T any] struct {
-	what   string // such as "a gateway flow rule"
-	fields []field[T]
+	what     string // such as "a gateway flow rule"
+	fields   []field[T]
+	mistaken map[string]string // names that other kinds have for a field, with its name here
 }
 
 // field declares one field. The description is data; the functions, made by the constructors below,
@@ -147,6 +148,9 @@ func (s *schema[T]) names() []string {
 	return names
 }
 
+// likely tells whether a field is one of the schema, or written for one.
+func (s *schema[T]) likely(name string) bool { return s.mistaken[name] != "" || s.index(name) >= 0 }
+
 func (s *schema[T]) index(name string) int {
 	for i := range s.fields {
 		if s.fields[i].name == name {
@@ -168,7 +172,11 @@ func decodeMapping[T any](f *fileLoad, s *schema[T], at spot, n *node, into *T) 
 		m := &n.members[i]
 		fd := s.index(m.name)
 		if fd < 0 {
-			f.fail(at.key(m), fmt.Sprintf("unknown field %q%s", clip(m.name), didYouMean(m.name, s.names())), "")
+			hint := didYouMean(m.name, s.names())
+			if meant, ok := s.mistaken[m.name]; ok {
+				hint = fmt.Sprintf("; did you mean %q?", meant)
+			}
+			f.fail(at.key(m), fmt.Sprintf("unknown field %q%s", clip(m.name), hint), "")
 			continue
 		}
 		if m.value.kind == nullNode {

@@ -55,6 +55,9 @@ func nearestRates(count *big.Rat, seconds int64) []rate {
 			above = high
 		}
 	}
+	if below == nil && count.Sign() > 0 {
+		return slowRates(count, seconds)
+	}
 	var out []rate
 	for _, r := range []*big.Rat{below, above} {
 		if r != nil {
@@ -64,6 +67,20 @@ func nearestRates(count *big.Rat, seconds int64) []rate {
 	return out
 }
 
+// slowRates are the closest rates of one request in a longer interval; none if it would be too long.
+func slowRates(count *big.Rat, seconds int64) []rate {
+	interval := new(big.Rat).Quo(big.NewRat(seconds, 1), count)
+	whole := new(big.Int).Quo(interval.Num(), interval.Denom())
+	if !whole.IsInt64() || whole.Int64() >= maxIntervalSec {
+		return nil
+	}
+	exact := rate{limit: 1, seconds: whole.Int64()}
+	if interval.IsInt() {
+		return []rate{exact}
+	}
+	return []rate{{limit: 1, seconds: exact.seconds + 1}, exact}
+}
+
 // offer words rates as what to write.
 func offer(rates []rate) string {
 	var words []string
@@ -71,7 +88,7 @@ func offer(rates []rate) string {
 		words = append(words, fmt.Sprintf("count %d with intervalSec %d", r.limit, r.seconds))
 	}
 	if len(words) == 0 {
-		return "write a whole number"
+		return "write a whole number, or 0 to block everything"
 	}
 	return "write " + strings.Join(words, ", or ")
 }

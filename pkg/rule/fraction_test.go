@@ -46,6 +46,9 @@ func TestNearestRates(t *testing.T) {
 		if count.Denom().Int64() <= windowScale.factor {
 			t.Skip("it has a whole rate")
 		}
+		if count.Cmp(big.NewRat(1, windowScale.factor)) < 0 {
+			t.Skip("it is a slow rate")
+		}
 		var below, above *big.Rat
 		for k := int64(1); k <= windowScale.factor; k++ {
 			for n := int64(1); n <= 50*windowScale.factor; n++ {
@@ -70,6 +73,25 @@ func TestNearestRates(t *testing.T) {
 			t.Fatalf("nearestRates(%s, 5) = %v, want %v", count, got, want)
 		}
 	})
+}
+
+// Of a rate below one request per 60 intervals the closest ones are of one request.
+func TestSlowRates(t *testing.T) {
+	t.Parallel()
+	for count, want := range map[string]string{
+		"0.0001": "write count 1 with intervalSec 50000",
+		"0.016":  "write count 1 with intervalSec 313, or count 1 with intervalSec 312",
+		"1e-400": "write a whole number, or 0 to block everything",
+		"1e-7":   "write a whole number, or 0 to block everything",
+	} {
+		exact, reason := parseNumber(count)
+		if reason != "" {
+			t.Fatal(reason)
+		}
+		if got := offer(nearestRates(exact, 5)); got != want {
+			t.Errorf("%s per 5 s: %s, want %s", count, got, want)
+		}
+	}
 }
 
 func TestNumbers(t *testing.T) {

@@ -87,7 +87,7 @@ var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: ap
 		refusedField[gatewayDraft]("paramFlowItemList", "paramFlowItemList"),
 	},
 	ignoredFields[gatewayDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
-)}
+), mistaken: map[string]string{"maxQueueingTimeMs": "maxQueueingTimeoutMs", "burstCount": "burst", "durationInSec": "intervalSec"}}
 
 func decodeClusterMode(f *fileLoad, at spot, n *node, _ *gatewayDraft) {
 	var on located[bool]

@@ -39,7 +39,7 @@ func TestGatewayBehaviorProblems(t *testing.T) {
 		{"unlimited queue", `"count": 1e12, "controlBehavior": 2, "maxQueueingTimeoutMs": 0`, `warning: count: 1e12 is above 2147483647 and means unlimited: the rule never refuses`},
 		{"queue of a fine fraction", `"count": 7.654321, "controlBehavior": 2`, ``},
 		{"queue of a slow fraction", `"count": 0.333, "controlBehavior": 2, "maxQueueingTimeoutMs": 10000`, ``},
-		{"queue of too fine a fraction", `"count": 0.0000001, "controlBehavior": 2`, `error: count: 0.0000001 per 1 s` + tooFine + `count 1 with intervalSec 60`},
+		{"queue of too fine a fraction", `"count": 0.0000001, "controlBehavior": 2`, `error: count: 0.0000001 per 1 s` + tooFine + `count 1 with intervalSec 10000000`},
 		{"queue of too many years", `"count": 100.001, "intervalSec": 31622400, "controlBehavior": 2`, `error: count: 100.001 per 31622400 s` + tooFine + `count 100 with intervalSec 31622400, or count 101 with intervalSec 31622400`},
 		{"queue above the largest", `"count": 2147483646.5, "controlBehavior": 2`, `error: count: 2147483646.5 per 1 s` + tooFine + `count 2147483646 with intervalSec 1, or count 2147483647 with intervalSec 1`},
 		{"queue and more mistakes", `"count": "ten", "intervalSec": 0, "controlBehavior": 2, "maxQueueingTimeoutMs": -1`, strings.Join([]string{

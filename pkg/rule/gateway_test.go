@@ -83,9 +83,9 @@ func TestGatewayFlowProblems(t *testing.T) {
 		{"fraction of ten seconds", `[{"resource": "a", "count": 0.05, "intervalSec": 10}]`, `1:29: warning: [0].count: 0.05 per 10 s is enforced as 1 per 200 s`},
 		{"fraction that is none", `[{"resource": "a", "count": 10.0}]`, ""},
 		{"fraction out of reach", `[{"resource": "a", "count": 0.333}]`, `1:29: error: [0].count: 0.333 per 1 s is no whole number of requests in up to 60 intervals, so it cannot be counted exactly; fix: write count 19 with intervalSec 58, or count 1 with intervalSec 3`},
-		{"fraction near nothing", `[{"resource": "a", "count": 0.001}]`, `1:29: error: [0].count: 0.001 per 1 s is no whole number of requests in up to 60 intervals, so it cannot be counted exactly; fix: write count 1 with intervalSec 60`},
+		{"fraction near nothing", `[{"resource": "a", "count": 0.001}]`, `1:29: error: [0].count: 0.001 per 1 s is no whole number of requests in up to 60 intervals, so it cannot be counted exactly; fix: write count 1 with intervalSec 1000`},
 		{"fraction near the largest", `[{"resource": "a", "count": 2147483646.5}]`, `1:29: error: [0].count: 2147483646.5 per 1 s is no whole number of requests in up to 60 intervals, so it cannot be counted exactly; fix: write count 2147483646 with intervalSec 1, or count 2147483647 with intervalSec 1`},
-		{"fraction of a year", `[{"resource": "a", "count": 0.5, "intervalSec": 31622400}]`, `1:29: error: [0].count: 0.5 per 31622400 s is no whole number of requests in up to 60 intervals, so it cannot be counted exactly; fix: write count 1 with intervalSec 31622400` +
+		{"fraction of a year", `[{"resource": "a", "count": 0.5, "intervalSec": 31622400}]`, `1:29: error: [0].count: 0.5 per 31622400 s is no whole number of requests in up to 60 intervals, so it cannot be counted exactly; fix: write a whole number, or 0 to block everything` +
 			"\n1:49: warning: [0].intervalSec: windows start empty after a restart, which matters for an interval of an hour or more"},
 
 		{"no interval", `[{"resource": "a", "count": 1, "intervalSec": 0}]`, `1:47: error: [0].intervalSec: is 0; it must be from 1 to 31622400`},
@@ -121,7 +121,7 @@ func TestGatewayFlowProblems(t *testing.T) {
 		{"id beyond ASCII", `[{"id": "é", "resource": "a", "count": 1}]`, `1:9: error: [0].id: "é" holds "\xc3"; an id is printable ASCII without " and \`},
 		{"long id", `[{"id": "` + strings.Repeat("a", 129) + `", "resource": "a", "count": 1}]`, `1:9: error: [0].id: is 129 bytes long; at most 128 are allowed`},
 		{"blank id", `[{"id": "", "resource": "a", "count": 1}]`, `1:9: error: [0].id: "" is blank, or begins or ends with a space`},
-		{"same id", `[{"id": "x", "resource": "a", "count": 1}, {"id": "x", "resource": "b", "count": 1}]`, `1:51: error: [1].id: the rule at gw-flow-rules.json:1:2 has this id; fix: give one of the two an id of its own, or remove one`},
+		{"same id", `[{"id": "x", "resource": "a", "count": 1}, {"id": "x", "resource": "b", "count": 1}]`, `1:51: error: [1].id: the rule at gw-flow-rules.json:1:2 has this id; fix: give one of the two another id`},
 		{"same rule", `[{"resource": "a", "count": 1}, {"resource": "a", "count": 2}]`,
 			`1:33: error: [1]: limits the same as the rule at gw-flow-rules.json:1:2, whose id is gw-flow/route/a/qps/reject/1s/aligned as well; fix: give one of the two an id of its own, or remove one`},
 		{"group without definition", `[{"resource": "a", "resourceMode": 1, "count": 1}]`, `1:15: warning: [0].resource: no API group "a" is defined: the rule never applies; fix: define it in a file named …gw-api-definitions`},

@@ -85,15 +85,20 @@ func fitID(id string) string {
 func (f *fileLoad) claimID(at spot, written *located[string], id, does string) bool {
 	key := idKey{domain: f.domain, name: id}
 	if first, taken := f.ids[key]; taken {
-		message := does + " the same as the rule at " + first.String() + ", whose id is " + id + " as well"
-		if written.given {
+		message, fix := "", "give one of the two an id of its own, or remove one"
+		switch {
+		case written.given:
 			at = written.at
-			message = "the rule at " + first.String() + " has this id"
+			message, fix = "the rule at "+first.at.String()+" has this id", "give one of the two another id"
+		case first.written:
+			message, fix = "its id would be "+id+", which is written at the rule at "+first.at.String(), "give one of the two another id"
+		default:
+			message = does + " the same as the rule at " + first.at.String() + ", whose id is " + id + " as well"
 		}
-		f.fail(at, message, "give one of the two an id of its own, or remove one")
+		f.fail(at, message, fix)
 		return false
 	}
-	f.ids[key] = f.position(at)
+	f.ids[key] = claim{at: f.position(at), written: written.given}
 	return true
 }
 

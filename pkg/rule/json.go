@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -16,7 +17,10 @@ func parseJSON(data []byte) (*tree, *syntaxError) {
 	if err != nil {
 		return nil, err
 	}
-	if p.skip(); p.at < len(p.data) {
+	if p.end(); p.at < len(p.data) {
+		if strings.IndexByte(",:]}", p.data[p.at]) >= 0 {
+			return nil, p.failure(fmt.Sprintf("%q after the end of the JSON value", p.data[p.at:p.at+1]), "remove it")
+		}
 		return nil, p.failure("more text after the end of the JSON value", "keep one value in a file")
 	}
 	p.tree.root = root
@@ -55,6 +59,12 @@ func (p *jsonParser) skip() {
 		to++
 	}
 	p.advance(to)
+}
+
+// end moves the place behind the value just read and the blanks that follow it.
+func (p *jsonParser) end() {
+	rest := bytes.TrimLeft(p.data[p.dec.InputOffset():], " \t\r\n")
+	p.advance(len(p.data) - len(rest))
 }
 
 func (p *jsonParser) failure(message, fix string) *syntaxError {
@@ -181,8 +191,11 @@ func (p *jsonParser) unexpected(err error) *syntaxError {
 	if len(before) > 0 {
 		after = before[len(before)-1]
 	}
-	fix := ""
+	fix := wordFix(p.data[p.at:])
 	switch c := p.data[p.at]; {
+	case fix != "":
+	case after == '0' && (c == 'x' || c == 'X' || isDigit(c)):
+		return p.failure("a number that is not in decimal, or begins with 0", "write it in decimal, without a leading 0")
 	case c == '/' || c == '#':
 		return p.failure("JSON has no comments", "remove it, or make the file .yaml")
 	case (c == ']' || c == '}') && after == ',':

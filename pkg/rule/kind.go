@@ -77,6 +77,14 @@ func kindOfStem(stem string) (found kind, ok bool) {
 	return found, ok
 }
 
+// NamesKind reports whether a file of that name is meant to hold rules of one kind: its name without
+// the extension, if it has any, ends as such a file's does, in whatever case.
+func NamesKind(name string) bool {
+	stem, _ := splitName(name)
+	_, ok := kindOfStem(stem)
+	return ok
+}
+
 // splitName returns the stem of a file's name and its extension, in lower case.
 func splitName(name string) (stem, ext string) {
 	base := path.Base(strings.ReplaceAll(name, `\`, "/"))
@@ -100,6 +108,9 @@ func classify(n *node) (found kind, marks []string) {
 // misplaced tells a rule of another kind in a list of k, if its fields leave no doubt.
 func (k kind) misplaced(n *node) (other kind, marks []string, yes bool) {
 	other, marks = classify(n)
+	if k == kindGatewayFlow && len(marks) == 1 && gatewaySchema.likely(marks[0]) {
+		return 0, nil, false
+	}
 	if len(marks) == 0 || other == k || len(n.having(k.info().marks...)) > 0 {
 		return 0, nil, false
 	}

@@ -42,7 +42,7 @@ const maxFileProblems = 1000
 // order of their files' names, then of the files. Load does not touch the files' data afterwards,
 // reads nothing else and does not panic, whatever the data is.
 func Load(files []File, o Options) (Set, Problems) {
-	l := &loader{options: o, ids: make(map[idKey]Position), apis: make(map[idKey]Position)}
+	l := &loader{options: o, ids: make(map[idKey]claim), apis: make(map[idKey]Position)}
 	files = byName(files)
 	if len(files) == 0 {
 		l.problems = append(l.problems, Problem{Message: "no rule files"})
@@ -74,11 +74,17 @@ type loader struct {
 	options  Options
 	set      Set
 	problems Problems
-	ids      map[idKey]Position // rule ids
+	ids      map[idKey]claim    // rule ids
 	apis     map[idKey]Position // names of API definitions
 
 	references []reference // resources of rules, compared with apis at the end
 	unread     bool        // some file could not be read, so what it defines is unknown
+}
+
+// claim is a rule that has an id: its place, and whether the id is written there.
+type claim struct {
+	at      Position
+	written bool
 }
 
 // idKey is a name within a domain.
@@ -186,6 +192,7 @@ func (f *fileLoad) load(data []byte) {
 	t, syntax := parse(data)
 	if syntax != nil {
 		f.unread = true
+		syntax = explained(data, syntax)
 		f.fail(spot{line: syntax.line, column: syntax.column}, syntax.message, syntax.fix)
 		return
 	}

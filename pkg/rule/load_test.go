@@ -75,7 +75,33 @@ func TestFileProblems(t *testing.T) {
 		{"flow rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "limitApp": "default", "strategy": 0}]`,
 			`gw-flow-rules.json:1:2: error: [0]: looks like a flow rule (it has limitApp, strategy), which this version does not support, not a gateway flow rule; fix: remove it`},
 		{"cluster flow rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "clusterMode": true}]`,
-			`gw-flow-rules.json:1:2: error: [0]: looks like a flow rule (it has clusterMode), which this version does not support, not a gateway flow rule; fix: remove it`},
+			`gw-flow-rules.json:1:47: error: [0].clusterMode: cluster mode is not supported: each sidecard counts for itself; fix: write false, and divide count by the number of instances`},
+		{"one name of a flow rule in a gateway rule", "gw-flow-rules.json", `[{"resource": "a", "count": 5, "controlBehavior": 2, "maxQueueingTimeMs": 500}]`,
+			`gw-flow-rules.json:1:54: error: [0]: unknown field "maxQueueingTimeMs"; did you mean "maxQueueingTimeoutMs"?`},
+		{"one name of a hot-parameter rule in a gateway rule", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "burstCount": 5}]`,
+			`gw-flow-rules.json:1:32: error: [0]: unknown field "burstCount"; did you mean "burst"?`},
+		{"not in a cluster", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "clusterMode": false}]`,
+			`gw-flow-rules.json:1:47: warning: [0].clusterMode: Sentinel's bookkeeping; ignored`},
+		{"merge conflict", "gw-flow-rules.json", "[\n<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> x\n]",
+			`gw-flow-rules.json:2:1: error: a merge conflict marker; fix: resolve the conflict`},
+		{"merge conflict in YAML", "gw-flow-rules.yaml", "<<<<<<< HEAD\n- a: 1\n=======\n- b: 1\n>>>>>>> x\n",
+			`gw-flow-rules.yaml:1:1: error: a merge conflict marker; fix: resolve the conflict`},
+		{"template", "gw-flow-rules.json", `[{"count": {{ .Values.x }}}]`,
+			`gw-flow-rules.json:1:15: error: template text that was not filled in; fix: give the file that the template becomes`},
+		{"template in YAML", "gw-flow-rules.yaml", "- count: {{ .Values.x }}\n",
+			`gw-flow-rules.yaml:1:11: error: template text that was not filled in; fix: give the file that the template becomes`},
+		{"template in quotes is no template", "gw-flow-rules.json", `["{{", 1 2]`,
+			`gw-flow-rules.json:1:10: error: invalid character '2' after array element; fix: a comma may be missing before it`},
+		{"tab in YAML", "gw-flow-rules.yaml", "- resource: a\n\tcount: 1\n",
+			`gw-flow-rules.yaml:2:1: error: a tab in the indentation; fix: indent with spaces`},
+		{"no decimal in YAML", "gw-flow-rules.yaml", "- {resource: a, count: 0x10}\n- {resource: b, count: .nan}\n- {resource: c, count: 1_000}\n",
+			`gw-flow-rules.yaml:1:24: error: [0].count: 0x10 is not a plain decimal number; fix: write 16
+gw-flow-rules.yaml:2:24: error: [1].count: .nan is not a plain decimal number; fix: write a number
+gw-flow-rules.yaml:3:24: error: [2].count: 1_000 is not a plain decimal number; fix: write 1000`},
+		{"an alias of a rule", "gw-flow-rules.yaml", "- &a {resource: a, count: 1}\n- *a\n",
+			`gw-flow-rules.yaml:2:3: error: [1]: limits the same as the rule at gw-flow-rules.yaml:1:6, whose id is gw-flow/route/a/qps/reject/1s/aligned as well; fix: give one of the two an id of its own, or remove one`},
+		{"an id that another derives", "gw-flow-rules.json", `[{"id": "gw-flow/route/b/qps/reject/1s/aligned", "resource": "a", "count": 1}, {"resource": "b", "count": 1}]`,
+			`gw-flow-rules.json:1:80: error: [1]: its id would be gw-flow/route/b/qps/reject/1s/aligned, which is written at the rule at gw-flow-rules.json:1:2; fix: give one of the two another id`},
 		{"authority rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "limitApp": "x,y", "strategy": 0}]`,
 			`gw-flow-rules.json:1:2: error: [0]: looks like an authority rule (it has limitApp, strategy), which this version does not support, not a gateway flow rule; fix: remove it`},
 		{"degrade rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "timeWindow": 3}]`,
@@ -120,6 +146,18 @@ func TestKindByStem(t *testing.T) {
 	for _, tt := range tests {
 		if got, ok := kindOfStem(tt.stem); got != tt.want || ok != tt.ok {
 			t.Errorf("kindOfStem(%q) = %d, %v, want %d, %v", tt.stem, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestNamesKind(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"gw-flow-rules": true, "shop-GW-Flow-Rules.txt": true, "param-rules.json": true,
+		"": false, "rules.yaml": false, "gw-flow-rules~": false, "gw-flow-rules.json.bak": false,
+	} {
+		if got := NamesKind(name); got != want {
+			t.Errorf("%q: got %v", name, got)
 		}
 	}
 }
@@ -234,7 +272,7 @@ func TestDomains(t *testing.T) {
 	}
 
 	_, ps = Load([]File{{"a.json", bundle(`"domain": "shop", `)}, {"b.json", bundle(`"domain": "shop", `)}}, Options{})
-	want := `b.json:1:48: error: gatewayFlowRules[0].id: the rule at a.json:1:41 has this id; fix: give one of the two an id of its own, or remove one` + "\n" +
+	want := `b.json:1:48: error: gatewayFlowRules[0].id: the rule at a.json:1:41 has this id; fix: give one of the two another id` + "\n" +
 		`b.json:1:115: error: apiDefinitions[0].apiName: the API "g" is defined at a.json:1:103 already; fix: put all items into one definition, or rename one`
 	if ps.Err() == nil || ps.Err().Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", ps.Err(), want)

@@ -20,8 +20,8 @@ func (k nodeKind) String() string {
 }
 
 // node is one value of a file, JSON and YAML alike, with its place. Numbers keep their text, so that
-// no digit is lost before it is judged. Nodes are shared where YAML aliases share them and are not
-// changed once built.
+// no digit is lost before it is judged. What YAML aliases share is shared here, and not changed once
+// built.
 type node struct {
 	kind         nodeKind
 	line, column int

@@ -39,7 +39,10 @@ var sourceNames = [...]string{
 	SourceClientIP: "client_ip", SourceHost: "host", SourceHeader: "header", SourceURLParam: "url_param", SourceCookie: "cookie",
 }
 
-const pathParam = "path_param"
+const (
+	pathParam        = "path_param"
+	refusedPathParam = "parseStrategy path_param"
+)
 
 // String returns the name that parseStrategy takes.
 func (s ParamSource) String() string {
@@ -56,10 +59,10 @@ func named(source string) bool { return source != "client_ip" && source != "host
 var strategyTables = [...]enumeration{
 	ParamCodesSentinel: {members: []enumMember{
 		{name: "client_ip", number: 0}, {name: "host", number: 1}, {name: "header", number: 2}, {name: "url_param", number: 3}, {name: "cookie", number: 4},
-		{name: pathParam, number: noNumber},
+		{name: pathParam, number: noNumber, refused: refusedPathParam},
 	}},
 	ParamCodesURLFirst: {members: []enumMember{
-		{name: "url_param", number: 0}, {name: pathParam, number: 1}, {name: "header", number: 2}, {name: "cookie", number: 3}, {name: "client_ip", number: 4},
+		{name: "url_param", number: 0}, {name: pathParam, number: 1, refused: refusedPathParam}, {name: "header", number: 2}, {name: "cookie", number: 3}, {name: "client_ip", number: 4},
 		{name: "host", number: noNumber},
 	}},
 }
@@ -116,11 +119,12 @@ func (f *fileLoad) checkParam(d *gatewayDraft) *ParamItem {
 func (f *fileLoad) checkStrategy(p *paramDraft) bool {
 	s, at := p.strategy.v, p.strategy.at
 	hasName := p.fieldName.v != ""
-	if named(s.name) == hasName {
-		if s.name == pathParam {
-			f.unsupported(at, "parseStrategy path_param")
-			return false
-		}
+	fits := named(s.name) == hasName
+	if s.name == pathParam && (fits || s.number == noNumber) {
+		f.unsupported(at, refusedPathParam)
+		return false
+	}
+	if fits {
 		return true
 	}
 	with, fix := "with a fieldName", "remove the fieldName"
@@ -136,11 +140,17 @@ func (f *fileLoad) checkStrategy(p *paramDraft) bool {
 		f.fail(at, fmt.Sprintf("%s %s makes no sense", s.name, with), fix)
 		return false
 	}
+	fixes := []string{"write the name instead of the number"}
+	if s.name != pathParam {
+		fixes = append(fixes, fix)
+	}
 	if reading == "" {
 		reading = "nothing"
+	} else if reading != pathParam && named(reading) == hasName {
+		fixes = append(fixes, fmt.Sprintf("say paramCodes %s", other))
 	}
 	f.fail(at, fmt.Sprintf("%d %s makes no sense: it means %s in the %s table and %s in the %s table", s.number, with, s.name, f.codes, reading, other),
-		fmt.Sprintf("write the name instead of the number, or %s, or say paramCodes %s", fix, other))
+		strings.Join(fixes, ", or "))
 	return false
 }
 

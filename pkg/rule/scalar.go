@@ -30,7 +30,7 @@ func (f *fileLoad) integer(at spot, n *node, minimum, maximum int64, into *locat
 	v, reason := parseInteger(n.text)
 	switch {
 	case reason != "":
-		f.fail(at, fmt.Sprintf("%s %s", clip(n.text), reason), "")
+		f.fail(at, fmt.Sprintf("%s %s", clip(n.text), reason), plainFix(n.text))
 	case v < minimum || v > maximum:
 		f.fail(at, fmt.Sprintf("is %d; it must be from %d to %d", v, minimum, maximum), "")
 	default:
@@ -53,12 +53,20 @@ func (f *fileLoad) amount(at spot, n *node, negativeFix string, into *located[am
 	exact, reason := parseNumber(n.text)
 	switch {
 	case reason != "":
-		f.fail(at, clip(n.text)+" "+reason, "")
+		f.fail(at, clip(n.text)+" "+reason, plainFix(n.text))
 	case exact.Sign() < 0:
 		f.fail(at, clip(n.text)+" is negative", negativeFix)
 	default:
 		into.set(at, amount{text: n.text, exact: exact})
 	}
+}
+
+// plainFix is how to write a number that is not written as JSON writes them.
+func plainFix(text string) string {
+	if isNumber(text) {
+		return ""
+	}
+	return decimalFix(text)
 }
 
 // isNumber reports a value that is no number, and how to write the one that was meant.

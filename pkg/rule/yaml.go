@@ -108,7 +108,9 @@ func (b *yamlBuilder) value(in ast.Node, depth int) (*node, *syntaxError) {
 		if to == nil {
 			return nil, unreadable(n, fmt.Sprintf("no anchor &%s before this alias", v.Value.GetToken().Value), "")
 		}
-		return to, nil
+		here := *to // what is wrong with the whole of it is reported at the alias
+		here.line, here.column = n.line, n.column
+		return &here, nil
 	default:
 		return nil, unreadable(n, "unexpected YAML: "+in.Type().String(), "")
 	}
@@ -138,6 +140,7 @@ func (b *yamlBuilder) mapping(n *node, in *ast.MappingNode, depth int) *syntaxEr
 	}
 	m := mapping{node: n}
 	var merged []*node
+	var merge *member // the first merge key
 	for i, entry := range in.Values {
 		key, err := yamlKey(entry.Key)
 		if err != nil {
@@ -152,10 +155,16 @@ func (b *yamlBuilder) mapping(n *node, in *ast.MappingNode, depth int) *syntaxEr
 		if tk := entry.Value.GetToken(); tk == nil || tk.Type == token.ImplicitNullType {
 			key.value.line, key.value.column = key.line, key.column
 		}
-		if !entry.Key.IsMergeKey() {
+		switch {
+		case !entry.Key.IsMergeKey():
 			b.tree.add(&m, key)
-		} else if merged, err = mergeSources(merged, key.value); err != nil {
-			return err
+		case merge != nil:
+			b.tree.duplicates = append(b.tree.duplicates, duplicateKey{key.name, key.line, key.column, merge.line, merge.column})
+		default:
+			merge = &key
+			if merged, err = mergeSources(key.value); err != nil {
+				return err
+			}
 		}
 		if n.size > maxNodes {
 			return n.checkSize()
@@ -164,8 +173,8 @@ func (b *yamlBuilder) mapping(n *node, in *ast.MappingNode, depth int) *syntaxEr
 	return m.merge(merged)
 }
 
-// mergeSources appends the mappings that a merge key names.
-func mergeSources(merged []*node, value *node) ([]*node, *syntaxError) {
+// mergeSources returns the mappings that a merge key names.
+func mergeSources(value *node) ([]*node, *syntaxError) {
 	sources := []*node{value}
 	if value.kind == listNode {
 		sources = value.items
@@ -175,7 +184,7 @@ func mergeSources(merged []*node, value *node) ([]*node, *syntaxError) {
 			return nil, unreadable(source, "<< takes an alias of a mapping, or a list of such aliases, not "+source.kind.String(), "")
 		}
 	}
-	return append(merged, sources...), nil
+	return sources, nil
 }
 
 // merge adds what merge keys bring: a mapping's own keys come first, then those of the first source.

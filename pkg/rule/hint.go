@@ -1,0 +1,90 @@
+package rule
+
+import (
+	"bytes"
+	"fmt"
+	"math/big"
+	"strings"
+)
+
+// explained is a syntax error with what most likely led to it: a file that is not finished, or not in
+// the form that its name says. The parser's own fix, if any, comes first only where the cause does not
+// show in the text.
+func explained(data []byte, e *syntaxError) *syntaxError {
+	if line := conflictMarker(data); line > 0 {
+		return &syntaxError{line: line, column: 1, message: "a merge conflict marker", fix: "resolve the conflict"}
+	}
+	line := lineAt(data, e.line)
+	switch trimmed := bytes.TrimLeft(line, " \t"); {
+	case unquoted(line, "{{") || unquoted(line, "{%"):
+		e.message, e.fix = "template text that was not filled in", "give the file that the template becomes"
+	case e.fix != "":
+	case bytes.IndexByte(line[:len(line)-len(trimmed)], '\t') >= 0 && strings.Contains(e.message, "cannot start any token"):
+		e.message, e.fix = "a tab in the indentation", "indent with spaces"
+	}
+	return e
+}
+
+// conflictMarker finds the first line that Git writes where two versions of a file do not fit; 0 if
+// there is none.
+func conflictMarker(data []byte) int {
+	for n := 1; ; n++ {
+		line, rest, more := bytes.Cut(data, []byte("\n"))
+		for _, marker := range []string{"<<<<<<< ", ">>>>>>> "} {
+			if bytes.HasPrefix(line, []byte(marker)) {
+				return n
+			}
+		}
+		if !more {
+			return 0
+		}
+		data = rest
+	}
+}
+
+// lineAt returns a line by its number, which begins at 1.
+func lineAt(data []byte, number int) []byte {
+	for ; number > 1; number-- {
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+	}
+	line, _, _ := bytes.Cut(data, []byte("\n"))
+	return line
+}
+
+// unquoted tells whether text stands in a line outside of quotes.
+func unquoted(line []byte, text string) bool {
+	before, _, found := bytes.Cut(line, []byte(text))
+	return found && bytes.Count(before, []byte(`"`))%2 == 0 && bytes.Count(before, []byte(`'`))%2 == 0
+}
+
+// wordFix says what to write instead of a word that JSON has not, but other languages have.
+func wordFix(text []byte) string {
+	for _, w := range []struct{ word, fix string }{
+		{"NaN", "write a number"}, {"Infinity", "write a number"}, {"-Infinity", "write a number"},
+		{"True", "write true"}, {"False", "write false"}, {"None", "write null, or leave the field out"},
+	} {
+		if bytes.HasPrefix(text, []byte(w.word)) {
+			return w.fix
+		}
+	}
+	return ""
+}
+
+// decimalFix says how to write a number in decimal that YAML, but not JSON, knows in another form.
+func decimalFix(text string) string {
+	digits := strings.ReplaceAll(text, "_", "")
+	if isNumber(digits) {
+		return "write " + clip(digits)
+	}
+	switch word := strings.TrimLeft(strings.ToLower(text), "+-."); {
+	case word == "nan" || word == "inf":
+		return "write a number"
+	case len(digits) > maxNumberText:
+		return ""
+	case strings.HasPrefix(word, "0x") || strings.HasPrefix(word, "0o") || strings.HasPrefix(word, "0b"):
+		if n, ok := new(big.Int).SetString(digits, 0); ok {
+			return fmt.Sprintf("write %s", n)
+		}
+	}
+	return "write it in decimal"
+}

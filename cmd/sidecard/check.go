@@ -54,10 +54,12 @@ func checkPaths(paths []string, o rule.Options) checkReport {
 	var r checkReport
 	var files []rule.File
 	var unread []error
+	var skipped []string
 	for _, path := range paths {
 		d := ruleswatch.Read(path)
 		files = append(files, d.Files...)
 		unread = append(unread, each(d.Err)...)
+		skipped = append(skipped, d.Skipped...)
 	}
 	r.files = len(files)
 	if len(files) > 0 {
@@ -67,6 +69,10 @@ func checkPaths(paths []string, o rule.Options) checkReport {
 		if !r.mentions(err) {
 			r.problems = append(r.problems, rule.Problem{Message: err.Error()})
 		}
+	}
+	for _, name := range skipped {
+		r.problems = append(r.problems, rule.Problem{Severity: rule.Warning, Pos: rule.Position{File: name},
+			Message: "named like a rule file and not read", Fix: "let its name end in .json, .yaml or .yml"})
 	}
 	if r.errors() == 0 {
 		var err error

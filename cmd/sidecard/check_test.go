@@ -112,6 +112,19 @@ func TestCheckTakesTheTableOfParamCodes(t *testing.T) {
 	}
 }
 
+// What is skipped is a warning, because a file may be out of use on purpose.
+func TestCheckNamesSkippedFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, "GW-FLOW-RULES.JSON", `[{"resource": "orders", "count": 1}]`)
+	put(t, dir, "degrade-rules", "[]")
+	code, got, _ := command{t: t, args: []string{"check", dir}}.run()
+	want := dir + "/degrade-rules: warning: named like a rule file and not read; fix: let its name end in .json, .yaml or .yml\n1 file: 0 errors, 1 warning; 1 rule,"
+	if code != exitOK || !strings.HasPrefix(got, want) {
+		t.Errorf("got exit code %d and\n%s\nwant\n%s", code, got, want)
+	}
+}
+
 func TestCheckOfWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	empty := t.TempDir()

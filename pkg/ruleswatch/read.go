@@ -29,7 +29,7 @@ const (
 var errChanged = errors.New("keeps changing while it is read")
 
 // Read returns the rules at a path as they are now: a file, or every *.json, *.yaml and *.yml of a
-// directory whose name does not start with a dot, in the order of their names. All files of a
+// directory (also in upper case) whose name does not start with a dot, in the order of their names. All files of a
 // Kubernetes volume come from one version of it. Err holds every reason for which the content must not
 // be applied. Read never blocks on what is not a regular file and reads at most 16 MiB.
 func Read(path string) Document {
@@ -40,7 +40,7 @@ func Read(path string) Document {
 		d.Err = pathError(path, err)
 	case info.IsDir():
 		for range attempts {
-			if d.Files, d.Err = readDir(path); !errors.Is(d.Err, errChanged) {
+			if d.Files, d.Skipped, d.Err = readDir(path); !errors.Is(d.Err, errChanged) {
 				break
 			}
 		}
@@ -77,41 +77,49 @@ func currentVersion(path string) (version, error) {
 // readDir reads a directory. All symbolic links that choose a version are resolved once, because files
 // opened through them one after the other could come from two versions; and the version must still be
 // the current one afterwards, because an old one may have been half removed when it was listed.
-func readDir(path string) ([]rule.File, error) {
+func readDir(path string) ([]rule.File, []string, error) {
 	v, err := currentVersion(path)
 	if err != nil {
-		return nil, pathError(path, err)
+		return nil, nil, pathError(path, err)
 	}
-	files, err := readVersion(path, v)
+	files, skipped, err := readVersion(path, v)
 	if now, nerr := currentVersion(path); nerr != nil || now != v {
-		return nil, fmt.Errorf("%s: %w", path, errChanged)
+		return nil, nil, fmt.Errorf("%s: %w", path, errChanged)
 	}
-	return files, err
+	return files, skipped, err
 }
 
-func readVersion(path string, v version) ([]rule.File, error) {
+func readVersion(path string, v version) ([]rule.File, []string, error) {
 	locations := make(map[string]string) // by name
-	err := list(v.dir, func(e fs.DirEntry) {
+	var others skipped
+	visit := func(dir string, e fs.DirEntry) {
+		if location := filepath.Join(dir, e.Name()); isRuleFile(e.Name()) {
+			locations[e.Name()] = location
+		} else {
+			others.consider(e.Name(), location, e)
+		}
+	}
+	err := listAll(v.dir, func(e fs.DirEntry) {
 		if v.data == "" || !linksIntoVersion(v.dir, e) {
-			locations[e.Name()] = filepath.Join(v.dir, e.Name())
+			visit(v.dir, e)
 		}
 	})
 	if err != nil {
-		return nil, pathError(path, err)
+		return nil, nil, pathError(path, err)
 	}
 	if v.data != "" {
-		err := list(v.data, func(e fs.DirEntry) { locations[e.Name()] = filepath.Join(v.data, e.Name()) })
-		if err != nil {
-			return nil, pathError(filepath.Join(path, dataLink), err)
+		if err := listAll(v.data, func(e fs.DirEntry) { visit(v.data, e) }); err != nil {
+			return nil, nil, pathError(filepath.Join(path, dataLink), err)
 		}
 	}
 	switch {
 	case len(locations) == 0:
-		return nil, fmt.Errorf("%s: holds no rule file (*.json, *.yaml or *.yml)", path)
+		return nil, others.below(path), fmt.Errorf("%s: holds no rule file (*.json, *.yaml or *.yml)", path)
 	case len(locations) > maxFiles:
-		return nil, fmt.Errorf("%s: holds more than %d rule files", path, maxFiles)
+		return nil, nil, fmt.Errorf("%s: holds more than %d rule files", path, maxFiles)
 	}
-	return readAll(path, locations)
+	files, err := readAll(path, locations)
+	return files, others.below(path), err
 }
 
 // readAll reads files by the order of their names, and all of them in spite of errors, so that one look
@@ -148,9 +156,18 @@ func readAll(path string, locations map[string]string) ([]rule.File, error) {
 	return files, errors.Join(errs...)
 }
 
-// list calls visit for each rule file of a directory. It reads on in pieces, so that a huge directory
-// costs no memory.
+// list calls visit for each rule file of a directory.
 func list(dir string, visit func(fs.DirEntry)) error {
+	return listAll(dir, func(e fs.DirEntry) {
+		if isRuleFile(e.Name()) {
+			visit(e)
+		}
+	})
+}
+
+// listAll calls visit for each entry of a directory, until there were more rule files than may be. It reads
+// on in pieces, so that a huge directory costs no memory.
+func listAll(dir string, visit func(fs.DirEntry)) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
@@ -159,8 +176,8 @@ func list(dir string, visit func(fs.DirEntry)) error {
 	for seen := 0; seen <= maxFiles; {
 		entries, err := f.ReadDir(256)
 		for _, e := range entries {
+			visit(e)
 			if isRuleFile(e.Name()) {
-				visit(e)
 				seen++
 			}
 		}
@@ -178,7 +195,7 @@ func isRuleFile(name string) bool {
 	if strings.HasPrefix(name, ".") {
 		return false
 	}
-	switch filepath.Ext(name) {
+	switch strings.ToLower(filepath.Ext(name)) {
 	case ".json", ".yaml", ".yml":
 		return true
 	}

@@ -6,6 +6,7 @@ package ruleswatch
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/sidecard/sidecard/pkg/rule"
 )
@@ -20,11 +21,14 @@ type Document struct {
 	// nothing at all, an empty file, null. Files then holds what could be read, to be looked at and
 	// never to be applied.
 	Err error
+	// Skipped are files that are named like rule files but for their extension, which is why they are no
+	// part of Files: gw-flow-rules, gw-flow-rules.txt. At most 20 of a directory.
+	Skipped []string
 }
 
 // same reports whether two documents say the same.
 func (d Document) same(o Document) bool {
-	return d.Source == o.Source && errorText(d.Err) == errorText(o.Err) && sameFiles(d.Files, o.Files)
+	return d.Source == o.Source && errorText(d.Err) == errorText(o.Err) && sameFiles(d.Files, o.Files) && slices.Equal(d.Skipped, o.Skipped)
 }
 
 func sameFiles(a, b []rule.File) bool {

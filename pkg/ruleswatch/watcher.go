@@ -30,7 +30,8 @@ type Config struct {
 	// force, false when it is not, once for each failure. revision is that of the files in force, "" before
 	// the first. It is called from the goroutine that calls Apply, after Status shows the outcome.
 	OnResult func(ok bool, revision string)
-	// Log gets one line for each applied change, each failure and each recovery. The zero value logs nothing.
+	// Log gets one line for each applied change, each failure, each recovery and each file that a source
+	// begins to skip. The zero value logs nothing.
 	Log zerolog.Logger
 }
 
@@ -115,6 +116,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		if w.took(r) {
 			silent--
 		}
+		w.warnSkipped(newest[r.source].Skipped, r.doc.Skipped)
 		newest[r.source] = r.doc
 	}
 	for first := true; ; {
@@ -183,6 +185,15 @@ func (w *Watcher) took(r report) (first bool) {
 	first = s.ChangedAt.IsZero()
 	*s = SourceStatus{Name: r.doc.Source, Files: len(r.doc.Files), Err: r.doc.Err, ChangedAt: time.Now()}
 	return first
+}
+
+// warnSkipped logs the files that a source skips now and did not skip before.
+func (w *Watcher) warnSkipped(before, now []string) {
+	for _, name := range now {
+		if !slices.Contains(before, name) {
+			w.config.Log.Warn().Str("file", name).Msg("named like a rule file and not read, rules are read from *.json, *.yaml and *.yml")
+		}
+	}
 }
 
 // consider applies the newest documents if they are good and new.

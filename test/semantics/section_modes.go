@@ -69,7 +69,8 @@ value; everything on this page then holds for each. Without ~sampleCount~ a rule
 		if _, err := newRuleLimiter(s, false); err != nil {
 			return err
 		}
-		fmt.Fprintf(&d.text, "  {%s}%s\n", s.fields(false), comma)
+		// All of them limit the same, so each needs an id to stand beside the others in one file.
+		fmt.Fprintf(&d.text, "  {\"id\": %q, %s}%s\n", m.id(), s.fields(false), comma)
 	}
 	d.text.WriteString("]\n```\n\n")
 	return nil

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sidecard/sidecard/pkg/rule"
 )
 
 // The committed document, and nothing else of its name, is what the program writes.
@@ -71,6 +73,24 @@ func wellFormed(t *testing.T, name string, data []byte) {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
+	}
+}
+
+// The rules of the page load as one file.
+func TestRulesOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("../../docs", documentName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(page), "The rules of this page:\n\n```json\n")
+	block, _, ends := strings.Cut(block, "```\n")
+	if !found || !ends {
+		t.Fatal("the page has no rules")
+	}
+	set, problems := rule.Load([]rule.File{{Name: "gw-flow-rules.json", Data: []byte(block)}}, rule.Options{})
+	if len(problems) > 0 || len(set.GatewayFlow) != 7 {
+		t.Errorf("%d rules, %v", len(set.GatewayFlow), problems)
 	}
 }
 

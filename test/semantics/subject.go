@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sidecard/sidecard/pkg/window"
@@ -44,6 +45,9 @@ func smooth() []mode { return []mode{bucket, bucketBurst, queue, queueHits} }
 func singles() []mode { return []mode{bucket, bucketBurst, queue} }
 
 func (m mode) smooth() bool { return slices.Contains(smooth(), m) }
+
+// id names the rule of the mode on the page.
+func (m mode) id() string { return "orders-" + strings.ReplaceAll(string(m), " + ", "-") }
 
 // fields are what chooses the mode in a rule, besides count, intervalSec and sampleCount.
 func (m mode) fields() string {

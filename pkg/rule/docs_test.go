@@ -40,3 +40,28 @@ func TestBreakersPage(t *testing.T) {
 		t.Errorf("%d rules, %v", len(set.Degrade), problems)
 	}
 }
+
+// The rules that the README shows load, and its sample of a problem is what a slip in them gives.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rules, found := strings.Cut(string(text), "`examples/rules/gw-flow-rules.json`:\n```json\n")
+	rules, _, ends := strings.Cut(rules, "```\n")
+	if !found || !ends {
+		t.Fatal("it shows no rules")
+	}
+	load := func(data string) Problems {
+		_, problems := Load([]File{{Name: "rules/gw-flow-rules.json", Data: []byte(data)}}, Options{})
+		return problems
+	}
+	if problems := load(rules); len(problems) > 0 {
+		t.Errorf("its rules: %v", problems)
+	}
+	slip := load(strings.Replace(rules, `20, "intervalSec"`, `20, "intervalsec"`, 1))
+	if len(slip) != 1 || !strings.Contains(string(text), "\n"+slip[0].String()+"\n") {
+		t.Errorf("it does not show %v", slip)
+	}
+}

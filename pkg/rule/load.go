@@ -37,6 +37,9 @@ type Options struct {
 // maxFileProblems bounds what is reported of one file.
 const maxFileProblems = 1000
 
+// TooManyProblems is the message of the last problem of a file that has more than are reported.
+const TooManyProblems = "too many problems; the rest of the file is not reported"
+
 // Load reads and validates a whole rule set. It reports every problem of every file at once; if one
 // of them is an error the set is empty and must not be used (see Problems.Err). Rules are in the
 // order of their files' names, then of the files. Load does not touch the files' data afterwards,
@@ -122,7 +125,7 @@ func (f *fileLoad) report(s Severity, at spot, message, fix string) {
 	case f.reported > maxFileProblems:
 		return
 	case f.reported == maxFileProblems:
-		s, at, message, fix = Error, spot{line: at.line, column: at.column}, "too many problems; the rest of the file is not reported", ""
+		s, at, message, fix = Error, spot{line: at.line, column: at.column}, TooManyProblems, ""
 	}
 	f.problems = append(f.problems, Problem{
 		Severity: s, Pos: f.position(at), Field: at.path.String(), Rule: f.rule, Message: message, Fix: fix,

@@ -14,7 +14,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // The metrics that are made up at the moment of a scrape.
 var (
-	decisions   = describe("decisions_total", "What rules decided: pass, wait for a pass that came late, block, or shadow_block for a rule that only watches.", "resource", "rule", "outcome")
+	decisions   = describe("decisions_total", "What rules decided: pass, wait for the decision to let pass later (the caller may have given up meanwhile), block, or shadow_block for a rule that only watches.", "resource", "rule", "outcome")
 	keys        = describe("keys", "Parameter values that the rule holds; those that have expired leave within a minute or so.", "rule")
 	tableBytes  = describe("key_table_bytes", "Memory of the rule's table of parameter values.", "rule")
 	overflow    = describe("key_overflow_total", "Requests whose parameter value found no room in the rule's table.", "rule")

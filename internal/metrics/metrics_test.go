@@ -106,7 +106,7 @@ sidecard_connections{listener="status"} 0
 # TYPE sidecard_connections_refused_total counter
 sidecard_connections_refused_total{listener="grpc"} 3
 sidecard_connections_refused_total{listener="status"} 0
-# HELP sidecard_decisions_total What rules decided: pass, wait for a pass that came late, block, or shadow_block for a rule that only watches.
+# HELP sidecard_decisions_total What rules decided: pass, wait for the decision to let pass later (the caller may have given up meanwhile), block, or shadow_block for a rule that only watches.
 # TYPE sidecard_decisions_total counter
 sidecard_decisions_total{outcome="block",resource="orders",rule="orders"} 11
 sidecard_decisions_total{outcome="block",resource="orders",rule="per-user"} 21
@@ -273,7 +273,7 @@ func TestEqualAndStrangeNamesDoNotSpoilTheScrape(t *testing.T) {
 		callCollector{func() Calls { return Calls{Unmatched: map[string]int64{"d\xff": 1, "d\xfe": 2}} }},
 	)
 	const want = `
-# HELP sidecard_decisions_total What rules decided: pass, wait for a pass that came late, block, or shadow_block for a rule that only watches.
+# HELP sidecard_decisions_total What rules decided: pass, wait for the decision to let pass later (the caller may have given up meanwhile), block, or shadow_block for a rule that only watches.
 # TYPE sidecard_decisions_total counter
 sidecard_decisions_total{outcome="block",resource="orders",rule="same"} 302
 sidecard_decisions_total{outcome="block",resource="r` + "\uFFFD" + `",rule="odd"} 4

@@ -223,6 +223,18 @@ func TestJSONOfProblems(t *testing.T) {
 	}
 }
 
+// A file with more problems than are looked for says so, however few of them are shown.
+func TestReportSaysThatThereAreMoreProblems(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, rulesFile, "["+strings.Repeat(`{"resource": "r", "count": -1},`+"\n", 2000)+"{}]")
+	code, got, _ := command{t: t, args: []string{"check", dir}}.run()
+	lines := strings.Split(got, "\n")
+	if code != exitFailure || len(lines) != shown+4 || !strings.HasSuffix(lines[shown], ": error: "+rule.TooManyProblems) || !strings.HasPrefix(lines[shown+1], "... and 949 more; ") {
+		t.Errorf("got exit code %d and\n%s", code, got)
+	}
+}
+
 func TestViewOfLimits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -21,15 +21,23 @@ func (r checkReport) warnings() int { return len(r.problems.Warnings()) }
 
 // writeText prints a line for each problem, as compilers do, and a summary.
 func (r checkReport) writeText(w io.Writer, rules bool) error {
-	problems := r.problems
+	problems, rest := r.problems, rule.Problems(nil)
 	if len(problems) > shown { // the errors must not be what is cut off
-		problems = append(r.problems.Errors(), r.problems.Warnings()...)[:shown]
+		sorted := append(r.problems.Errors(), r.problems.Warnings()...)
+		problems, rest = sorted[:shown], sorted[shown:]
 	}
 	for _, p := range problems {
 		fmt.Fprintln(w, p)
 	}
-	if rest := len(r.problems) - len(problems); rest > 0 {
-		fmt.Fprintf(w, "... and %d more; -o json shows all\n", rest)
+	more := len(rest)
+	for _, p := range rest {
+		if p.Message == rule.TooManyProblems { // not even JSON has them all
+			fmt.Fprintln(w, p)
+			more--
+		}
+	}
+	if more > 0 {
+		fmt.Fprintf(w, "... and %d more; -o json shows all\n", more)
 	}
 	if rules && r.errors() == 0 {
 		if err := r.rules.write(w); err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,9 +28,12 @@ type ruleLoader struct {
 
 	mu     sync.Mutex
 	warned map[string]bool // the warnings of the newest files, which are not logged again; guarded by mu
+
+	origins map[string][]string // of the rules in force: their ids, by file; used by apply only
 }
 
-// apply puts the rules of files in force, or returns why they stay out.
+// apply puts the rules of files in force, or returns why they stay out. It is called from one goroutine
+// at a time.
 func (l *ruleLoader) apply(files []rule.File) error {
 	set, problems := rule.Load(files, l.options)
 	l.warn(problems.Warnings())
@@ -48,7 +52,46 @@ func (l *ruleLoader) apply(files []rule.File) error {
 		Func(ids("removed", changes.Removed)).
 		Func(ids("fresh", changes.Fresh)).
 		Msg("rule changes")
+	l.warnGone(files, changes.Removed)
+	l.origins = origins(set)
 	return nil
+}
+
+// origins returns the ids of the rules, by the name of the file that they stand in.
+func origins(set rule.Set) map[string][]string {
+	ids := make(map[string][]string)
+	for i := range set.GatewayFlow {
+		r := &set.GatewayFlow[i]
+		ids[r.Pos.File] = append(ids[r.Pos.File], r.ID)
+	}
+	for i := range set.Degrade {
+		r := &set.Degrade[i]
+		ids[r.Pos.File] = append(ids[r.Pos.File], r.ID)
+	}
+	return ids
+}
+
+// warnGone logs the files that have gone and whose rules have left with them. A rule that leaves while
+// its file stays was taken out by somebody; a file may be gone by mistake, and what its rules held back
+// now passes. Ids that moved to another file have not left.
+func (l *ruleLoader) warnGone(files []rule.File, removed []string) {
+	if len(removed) == 0 {
+		return
+	}
+	left := make(map[string]bool, len(removed))
+	for _, id := range removed {
+		left[id] = true
+	}
+	gone := maps.Clone(l.origins)
+	for _, f := range files {
+		delete(gone, f.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(gone)) {
+		lost := slices.DeleteFunc(gone[name], func(id string) bool { return !left[id] })
+		if len(lost) > 0 {
+			l.log.Warn().Str("file", name).Func(ids("removed", lost)).Msg("a rule file has gone, its rules are in force no longer")
+		}
+	}
 }
 
 // capKeys returns the rules with no MaxKeys above most.

@@ -74,6 +74,44 @@ func TestALogLineNamesTheRulesThatChanged(t *testing.T) {
 	}
 }
 
+func TestRulesThatLeaveWithTheirFileAreAWarning(t *testing.T) {
+	t.Parallel()
+	const (
+		a    = `[{"id": "a", "resource": "r", "count": 1}]`
+		b    = `[{"id": "b", "resource": "r", "count": 1}]`
+		both = `[{"id": "a", "resource": "r", "count": 1}, {"id": "b", "resource": "r", "count": 1}]`
+		slow = `[{"id": "s", "resource": "r", "grade": 2, "count": 5, "timeWindow": 10}]`
+	)
+	for name, tc := range map[string]struct {
+		before, after map[string]string
+		want          string // of the line; empty: there is none
+	}{
+		"gone":                    {map[string]string{"x-gw-flow-rules.json": a, "y-gw-flow-rules.json": b}, map[string]string{"y-gw-flow-rules.json": b}, `"file":"x-gw-flow-rules.json","removed":["a"],`},
+		"a breaker gone":          {map[string]string{"degrade-rules.json": slow, "gw-flow-rules.json": a}, map[string]string{"gw-flow-rules.json": a}, `"file":"degrade-rules.json","removed":["s"],`},
+		"renamed":                 {map[string]string{"x-gw-flow-rules.json": a}, map[string]string{"y-gw-flow-rules.json": a}, ""},
+		"one of two moved":        {map[string]string{"x-gw-flow-rules.json": both}, map[string]string{"y-gw-flow-rules.json": b}, `"file":"x-gw-flow-rules.json","removed":["a"],`},
+		"a rule taken out":        {map[string]string{"x-gw-flow-rules.json": both}, map[string]string{"x-gw-flow-rules.json": b}, ""},
+		"a file without any gone": {map[string]string{"x-gw-flow-rules.json": "[]", "y-gw-flow-rules.json": both}, map[string]string{"y-gw-flow-rules.json": b}, ""},
+	} {
+		log := newLogLines()
+		l := newLoader(log, 10)
+		for _, contents := range []map[string]string{tc.before, tc.after} {
+			var files []rule.File
+			for name, text := range contents {
+				files = append(files, rule.File{Name: name, Data: []byte(text)})
+			}
+			if err := l.apply(files); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		line := `{"level":"warn",` + tc.want + `"message":"a rule file has gone, its rules are in force no longer"}`
+		lines := strings.Join(log.all(), "")
+		if tc.want == "" && strings.Contains(lines, "has gone") || tc.want != "" && !strings.Contains(lines, line) {
+			t.Errorf("%s: got\n%s\nwant %q", name, lines, tc.want)
+		}
+	}
+}
+
 func TestLogLinesStayShort(t *testing.T) {
 	t.Parallel()
 	log := newLogLines()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"debug/buildinfo"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -53,12 +54,14 @@ func build(ctx context.Context, dir string, o options) ([2]subject, error) {
 	return [2]subject{test, base}, nil
 }
 
+// goBuild builds as `make build` does.
 func goBuild(ctx context.Context, module, binary, pkg string) error {
 	binary, err := filepath.Abs(binary)
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-C", module, "-o", binary, pkg)
+	cmd := exec.CommandContext(ctx, "go", "build", "-C", module, "-trimpath", "-o", binary, pkg)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", pkg, err, out)
 	}

@@ -78,6 +78,16 @@ func TestQueueOfSeveralRequests(t *testing.T) {
 	}
 }
 
+// A call whose requests are too many for the queue at any moment is not told to come again.
+func TestQueueOfTooManyRequests(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{queueing("q", "r", 2, 400*time.Millisecond)}})
+	c := engine.Call{MaxWait: time.Minute}
+	if decide(e, start, &c, request("r", "", ""), request("r", "", "")) != engine.Block || c.Verdicts[1].Reset != 0 {
+		t.Errorf("two requests that lie 500 ms apart in a queue of 400 ms: %+v", c.Verdicts[1])
+	}
+}
+
 // A call that another rule refuses takes no place; one that is cancelled gives its place back while
 // it is the newest.
 func TestQueuePlacesGivenBack(t *testing.T) {

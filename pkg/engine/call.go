@@ -113,6 +113,7 @@ type Verdict struct {
 	Reset time.Duration
 	// Wait is how long the rules want a passed request held back; of a peek, how long they would.
 	Wait       time.Duration
+	Queue      *CompiledRule // the rule that wants the longest wait; nil if none wants any
 	ShadowRule *CompiledRule // the first shadow rule that would have refused
 }
 

@@ -12,7 +12,8 @@ type scratch struct {
 	grants []grant // per use; what it holds counts only if the use is charged
 	held   int     // charged uses that a token must hold
 	api    apiScratch
-	work   work
+	work   work // of enforced rules and of API groups
+	shadow work // of rules in shadow, which must not use up what enforced ones need
 }
 
 // use is one rule applied to one request of a call.
@@ -77,9 +78,10 @@ func (e *Engine) Cancel(now int64, c *Call) {
 }
 
 func (c *Call) begin() {
+	clear(c.uses) // a call at rest keeps no more than its last rules from being collected
 	c.uses = c.uses[:0]
 	c.Overall, c.Wait, c.Token, c.held = Pass, 0, Token{}, 0
-	c.work.left = maxWork
+	c.work.left, c.shadow.left = maxWork, maxWork
 	if cap(c.Verdicts) < len(c.Items) {
 		c.Verdicts = make([]Verdict, len(c.Items))
 	}
@@ -112,7 +114,11 @@ func (d *domain) collect(now int64, c *Call, i int) {
 
 func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	q := &c.Items[i]
-	k, why, applies := r.keyOf(q, &c.work)
+	w := &c.work
+	if r.Shadow {
+		w = &c.shadow
+	}
+	k, why, applies := r.keyOf(q, w)
 	if !applies {
 		return
 	}
@@ -127,6 +133,8 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	switch {
 	case q.Kind == Refund:
 		// Nothing to ask: a refund is given whatever the budget is.
+	case r.Unlimited && reason == ReasonInputTooLarge:
+		u.reason = ReasonNone // whatever the input is, the rule would let it pass
 	case reason != ReasonNone:
 		u.refused = true
 	case r.Unlimited:

@@ -206,6 +206,58 @@ func TestRegularExpressionsWithinBounds(t *testing.T) {
 	}
 }
 
+// Where it is unknown whether some group was entered, the group of all that entered none refuses.
+func TestCatchAllRefusesWhatIsUnknown(t *testing.T) {
+	t.Parallel()
+	set := rule.Set{
+		GatewayFlow: []rule.GatewayFlowRule{ofAPI(flow("rest", "rest", 9))},
+		APIs:        []rule.APIDefinition{api("rest", rule.PredicateItem{Other: true})},
+	}
+	for i, suffix := range []string{"css", "js", "png", "svg", "woff"} {
+		set.APIs = append(set.APIs, api(fmt.Sprint("static", i), rule.PredicateItem{Pattern: `.*\.` + suffix, Match: rule.PathRegex}))
+	}
+	e := newEngine(t, set)
+	var c engine.Call
+	for _, tt := range []struct {
+		name   string
+		q      engine.Request
+		reason engine.Reason
+	}{
+		{"short", request("", "/login", ""), engine.ReasonNone},
+		{"too long to try", request("", "/"+strings.Repeat("a", 59<<10), ""), engine.ReasonInputTooLarge},
+		{"too large", engine.Request{PathTooLarge: true, Hits: 1}, engine.ReasonInputTooLarge},
+	} {
+		decide(e, start, &c, tt.q)
+		if v := c.Verdicts[0]; v.Reason != tt.reason || v.Rule == nil || v.Rule.ID != "rest" {
+			t.Errorf("%s: %+v", tt.name, v)
+		}
+	}
+}
+
+// Rules in shadow do not use up the work that enforced ones need, and an unlimited rule has no use for
+// its input.
+func TestShadowTakesNoWorkFromOthers(t *testing.T) {
+	t.Parallel()
+	var set rule.Set
+	add := func(id string, shadow, unlimited bool) {
+		r := perUser(id, "r", 10)
+		r.Shadow, r.Unlimited = shadow, unlimited
+		r.Param.Pattern, r.Param.Match = "a+", rule.MatchRegex
+		set.GatewayFlow = append(set.GatewayFlow, r)
+	}
+	for i := range 6 {
+		add(fmt.Sprint("shadow", i), true, false)
+	}
+	add("enforced", false, false)
+	for i := range 6 {
+		add(fmt.Sprint("unlimited", i), false, true)
+	}
+	e := newEngine(t, set)
+	if got := passes(e, start, 1, request("r", "", strings.Repeat("a", 59<<10))); got != 1 {
+		t.Error("refused for want of work that others used up")
+	}
+}
+
 func TestCancelGivesBack(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("whole", "r", 1), perUser("user", "r", 1)}})
@@ -213,9 +265,12 @@ func TestCancelGivesBack(t *testing.T) {
 	c.Items = []engine.Request{request("r", "", "bob")}
 	e.Decide(start, &c)
 	e.Cancel(start, &c)
-	e.Cancel(start, &c)
 	if got := passes(e, start, 3, request("r", "", "bob")); got != 1 {
 		t.Errorf("%d passed after a cancelled call, want 1", got)
+	}
+	e.Cancel(start, &c) // has nothing to give back any more
+	if got := passes(e, start, 3, request("r", "", "bob")); got != 0 {
+		t.Errorf("%d passed after the call was cancelled again, want 0", got)
 	}
 }
 

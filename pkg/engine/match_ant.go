@@ -11,7 +11,11 @@ import (
 // one character, `*` within a segment, `**` any number of segments, `{name}` and `{name:regex}` a
 // segment. All patterns share one tree of segments, walked as a set of active nodes, so that the
 // cost of a look-up depends on the patterns that the path goes along with and not on all of them.
-type antTree struct{ root antNode }
+type antTree struct {
+	root  antNode
+	items []*apiItem
+	deeps int // number of deep nodes
+}
 
 // antNode is reached by the segments of the patterns through it. A deep node stands for `**`: once
 // reached it stays active whatever segments follow.
@@ -20,6 +24,7 @@ type antNode struct {
 	wild    []antWild
 	deep    *antNode
 	isDeep  bool
+	number  int // of a deep node
 	// belowDeep: some `**` comes before this node.
 	belowDeep bool
 	slash     []*apiItem // patterns that end here, with a trailing slash
@@ -42,6 +47,7 @@ func hasAntWildcard(pattern string) bool {
 }
 
 func (t *antTree) add(pattern string, item *apiItem) error {
+	t.items = append(t.items, item)
 	n := &t.root
 	for rest := pattern; ; {
 		var seg string
@@ -49,7 +55,7 @@ func (t *antTree) add(pattern string, item *apiItem) error {
 		if seg == "" {
 			break
 		}
-		next, err := n.child(seg)
+		next, err := t.child(n, seg)
 		if err != nil {
 			return err
 		}
@@ -57,7 +63,7 @@ func (t *antTree) add(pattern string, item *apiItem) error {
 	}
 	if !hasAntWildcard(pattern) {
 		// A literal under the prefix strategy covers its path and everything below it.
-		n = n.deepChild()
+		n = t.deepChild(n)
 	}
 	if strings.HasSuffix(pattern, "/") && !n.isDeep {
 		n.slash = append(n.slash, item)
@@ -69,17 +75,18 @@ func (t *antTree) add(pattern string, item *apiItem) error {
 
 func (n *antNode) below() *antNode { return &antNode{belowDeep: n.isDeep || n.belowDeep} }
 
-func (n *antNode) deepChild() *antNode {
+func (t *antTree) deepChild(n *antNode) *antNode {
 	if n.deep == nil {
-		n.deep = &antNode{isDeep: true}
+		n.deep = &antNode{isDeep: true, number: t.deeps}
+		t.deeps++
 	}
 	return n.deep
 }
 
-func (n *antNode) child(seg string) (*antNode, error) {
+func (t *antTree) child(n *antNode, seg string) (*antNode, error) {
 	switch {
 	case seg == "**":
-		return n.deepChild(), nil
+		return t.deepChild(n), nil
 	case !hasAntWildcard(seg):
 		c := n.literal[seg]
 		if c == nil {
@@ -172,11 +179,15 @@ func closingBrace(s string, open int) int {
 	return -1
 }
 
-func (w *antWild) matches(seg string) bool {
-	if w.re != nil {
-		return w.re.MatchString(seg)
+// matches is false in tried if the segment could not be compared within bounds.
+func (x *antWild) matches(seg string, w *work) (matched, tried bool) {
+	if x.re == nil {
+		return glob(x.text, seg), true
 	}
-	return glob(w.text, seg)
+	if !w.afford(len(seg)) {
+		return false, false
+	}
+	return x.re.MatchString(seg), true
 }
 
 // glob matches `*` and `?` over one segment in time linear in the product of the lengths: only the
@@ -207,11 +218,29 @@ func glob(pattern, s string) bool {
 }
 
 // antScratch is the working memory of a walk, kept between calls.
-type antScratch struct{ now, next []*antNode }
+type antScratch struct {
+	now, next []*antNode
+	mark      []uint32 // per deep node, the step in which it was last activated
+	step      uint32
+}
 
-// walk appends the items whose pattern matches the path to found.
-func (t *antTree) walk(path string, s *antScratch, found []*apiItem) []*apiItem {
-	s.now = activate(s.now[:0], &t.root)
+const (
+	// freeSegments is how many segments of a path may be walked whatever the patterns are.
+	freeSegments = 64
+	// nodeWork is what one active node costs at a segment beyond those, in bytes matched.
+	nodeWork = 8
+)
+
+// walk appends the items whose pattern matches the path to found. all is false if that could not be
+// found out for all within bounds.
+func (t *antTree) walk(path string, s *antScratch, w *work, found []*apiItem) (_ []*apiItem, all bool) {
+	if len(s.mark) < t.deeps {
+		s.mark, s.step = make([]uint32, t.deeps), 0
+	}
+	s.begin()
+	s.now = s.activate(s.now[:0], &t.root)
+	all = true
+	segments := 0
 	for rest := strings.TrimLeft(path, "/"); rest != "" && len(s.now) > 0; rest = strings.TrimLeft(rest, "/") {
 		seg := rest
 		if i := strings.IndexByte(rest, '/'); i >= 0 {
@@ -219,9 +248,16 @@ func (t *antTree) walk(path string, s *antScratch, found []*apiItem) []*apiItem 
 		} else {
 			rest = ""
 		}
+		if segments++; segments > freeSegments && !w.afford(freeWork+nodeWork*len(s.now)) {
+			return found, false
+		}
+		s.begin()
 		s.next = s.next[:0]
 		for _, n := range s.now {
-			s.next = n.step(seg, s.next)
+			var tried bool
+			if s.next, tried = n.step(seg, s, w); !tried {
+				all = false
+			}
 		}
 		s.now, s.next = s.next, s.now
 	}
@@ -229,38 +265,49 @@ func (t *antTree) walk(path string, s *antScratch, found []*apiItem) []*apiItem 
 	for _, n := range s.now {
 		found = n.ends(trailing, found)
 	}
-	return found
+	return found, all
+}
+
+// begin starts a step.
+func (s *antScratch) begin() {
+	if s.step++; s.step == 0 {
+		clear(s.mark)
+		s.step = 1
+	}
 }
 
 // step adds the nodes that one more segment leads to.
-func (n *antNode) step(seg string, set []*antNode) []*antNode {
+func (n *antNode) step(seg string, s *antScratch, w *work) (set []*antNode, tried bool) {
+	set, tried = s.next, true
 	if n.isDeep {
-		set = activate(set, n)
+		set = s.activate(set, n)
 	}
 	if c := n.literal[seg]; c != nil {
-		set = activate(set, c)
+		set = s.activate(set, c)
 	}
 	for i := range n.wild {
-		if n.wild[i].matches(seg) {
-			set = activate(set, n.wild[i].node)
+		x := &n.wild[i]
+		matched, ok := x.matches(seg, w)
+		if matched {
+			set = s.activate(set, x.node)
 		}
+		tried = tried && ok
 	}
-	return set
+	return set, tried
 }
 
 // activate adds a node and the `**` nodes that it reaches without a segment. Only those can be
 // reached twice in one step: by staying active, and from their parent.
-func activate(set []*antNode, n *antNode) []*antNode {
+func (s *antScratch) activate(set []*antNode, n *antNode) []*antNode {
 	if n.isDeep {
-		for _, m := range set {
-			if m == n {
-				return set
-			}
+		if s.mark[n.number] == s.step {
+			return set
 		}
+		s.mark[n.number] = s.step
 	}
 	set = append(set, n)
 	if n.deep != nil {
-		return activate(set, n.deep)
+		return s.activate(set, n.deep)
 	}
 	return set
 }

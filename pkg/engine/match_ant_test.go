@@ -15,7 +15,11 @@ func antMatches(t testing.TB, pattern, path string) bool {
 	if err := tree.add(pattern, &apiItem{}); err != nil {
 		t.Fatalf("add %q: %v", pattern, err)
 	}
-	return len(tree.walk(path, &antScratch{}, nil)) > 0
+	found, all := tree.walk(path, &antScratch{}, &work{left: maxWork}, nil)
+	if !all {
+		t.Fatalf("pattern %q, path %q: not tried", pattern, path)
+	}
+	return len(found) > 0
 }
 
 // The first block was produced by Spring's AntPathMatcher; the rest says what is ours.
@@ -89,7 +93,7 @@ func TestAntAgainstTwin(t *testing.T) {
 		var s antScratch
 		for range 4 {
 			x := path(rapid.SliceOfN(plain, 0, 6).Draw(t, "path"), rapid.Bool().Draw(t, "slash"))
-			got := tree.walk(x, &s, nil)
+			got, _ := tree.walk(x, &s, &work{left: maxWork}, nil)
 			for i, p := range patterns {
 				if has, want := slices.Contains(got, items[i]), match.Ant(p, x); has != want {
 					t.Errorf("pattern %q, path %q: got %v, want %v", p, x, has, want)
@@ -99,18 +103,47 @@ func TestAntAgainstTwin(t *testing.T) {
 	})
 }
 
-// A path of many segments under patterns of many `**` stays linear in the path.
-func TestAntManyDeep(t *testing.T) {
+// A path of many segments under patterns of many `**` is walked within bounds, and what was not tried
+// is said.
+func TestAntWalksWithinBounds(t *testing.T) {
 	t.Parallel()
 	var tree antTree
 	if err := tree.add(strings.Repeat("/**/a", 12)+"/**/z", &apiItem{}); err != nil {
 		t.Fatal(err)
 	}
-	var s antScratch
-	if got := tree.walk(strings.Repeat("/a", 30_000), &s, nil); len(got) != 0 {
-		t.Fatalf("matched without a z")
+	for _, tt := range []struct {
+		path string
+		all  bool
+	}{
+		{strings.Repeat("/a", freeSegments), true},
+		{strings.Repeat("/a", 200), true},
+		{strings.Repeat("/a", 30_000), false},
+	} {
+		var s antScratch
+		w := work{left: maxWork}
+		found, all := tree.walk(tt.path, &s, &w, nil)
+		if len(found) != 0 || all != tt.all {
+			t.Errorf("path of %d bytes: %d found, all tried %v, want 0, %v", len(tt.path), len(found), all, tt.all)
+		}
+		if len(s.now) > 30 {
+			t.Errorf("%d active nodes, want no more than the pattern has", len(s.now))
+		}
 	}
-	if len(s.now) > 30 {
-		t.Errorf("%d active nodes, want no more than the pattern has", len(s.now))
+}
+
+// Expressions of variables draw on the same bounds as others.
+func TestAntVariablesWithinBounds(t *testing.T) {
+	t.Parallel()
+	var tree antTree
+	for i := range 100 {
+		if err := tree.add("/api/{v:[a-z]+[0-9]*}-"+strings.Repeat("x", i+1), &apiItem{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, all := tree.walk("/api/short-xx", &antScratch{}, &work{left: maxWork}, nil); !all {
+		t.Error("a short path was not tried")
+	}
+	if _, all := tree.walk("/api/"+strings.Repeat("a", 58<<10), &antScratch{}, &work{left: maxWork}, nil); all {
+		t.Error("a hundred expressions were tried over 58 KiB")
 	}
 }

@@ -154,6 +154,7 @@ func (m *apiMatcher) match(r *Request, s *apiScratch, w *work) []entered {
 			s.enter(it.group, false)
 		}
 	}
+	certain := len(s.found) > 0
 	for _, it := range s.untried {
 		if it.accepts(r.Method) {
 			s.enter(it.group, true)
@@ -166,9 +167,11 @@ func (m *apiMatcher) match(r *Request, s *apiScratch, w *work) []entered {
 			}
 		}
 	}
-	if len(s.found) == 0 {
+	if !certain {
+		// Where some group may have been entered, nobody can say that none was.
+		unknown := len(s.found) > 0
 		for _, g := range m.others {
-			s.enter(g, false)
+			s.enter(g, unknown)
 		}
 	}
 	slices.SortFunc(s.found, func(a, b entered) int { return int(a.group - b.group) })
@@ -199,7 +202,10 @@ func (p *pathMatcher) collect(path string, s *apiScratch, w *work) {
 	}
 	s.items = append(s.items, p.exact[path]...)
 	if p.ant != nil {
-		s.items = p.ant.walk(path, &s.ant, s.items)
+		var all bool
+		if s.items, all = p.ant.walk(path, &s.ant, w, s.items); !all {
+			s.untried = append(s.untried, p.ant.items...)
+		}
 	}
 	for i := range p.regex {
 		x := &p.regex[i]

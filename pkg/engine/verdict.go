@@ -63,6 +63,10 @@ func (u *use) retryAfter(now int64, maxWait time.Duration) time.Duration {
 	if !ok {
 		return never
 	}
+	// Several requests of a call that queue behind each other may be too many for any moment.
+	if u.rule.turn == turnQueue && u.ask.first != u.ask.total && !u.rule.ctl.peek(now+int64(d), u.ask, maxWait, u.key).ok {
+		return never
+	}
 	return max(d, 1) // it was refused, so there is a wait, however much room came back since
 }
 
@@ -95,19 +99,19 @@ func (v *Verdict) decide(now int64, maxWait time.Duration, uses []use) {
 	switch {
 	case v.Code == Pass:
 		v.Remaining = best.left
-		v.Wait = longestWait(uses)
+		v.Wait, v.Queue = longestWait(uses)
 		v.Reset = best.rule.ctl.reset(now, best.key)
 	case longest != never:
 		v.Reset = longest
 	}
 }
 
-func longestWait(uses []use) time.Duration {
-	var w time.Duration
+// longestWait returns the longest wait that a request is promised, and the rule that promises it.
+func longestWait(uses []use) (w time.Duration, by *CompiledRule) {
 	for i := range uses {
-		if u := &uses[i]; !u.rule.Shadow {
-			w = max(w, u.wait)
+		if u := &uses[i]; !u.rule.Shadow && u.wait > w {
+			w, by = u.wait, u.rule
 		}
 	}
-	return w
+	return w, by
 }

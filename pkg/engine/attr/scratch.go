@@ -2,8 +2,9 @@ package attr
 
 import "unsafe"
 
-// maxKept is the most scratch space that a bag keeps from one request to the next.
-const maxKept = 16 << 10
+// maxKept is the most scratch space that a bag keeps from one request to the next. Calls that wait keep
+// their bags, so it is small.
+const maxKept = 1 << 10
 
 // scratch is where values are written that differ from what was sent. It only grows between two
 // resets.
@@ -15,6 +16,7 @@ func (s *scratch) reset() {
 	if cap(s.buf) > maxKept {
 		s.buf = nil
 	}
+	clear(s.buf) // nothing of a request outlives it
 	s.buf = s.buf[:0]
 }
 

@@ -149,6 +149,7 @@ func (c *call) refuse(waited time.Duration) {
 		v := &c.engine.Verdicts[i]
 		if left := v.Wait - waited; left > 0 {
 			v.Code, v.Reason = engine.Block, engine.ReasonDeadline
+			v.Rule, v.Limit = v.Queue, v.Queue.Limit+v.Queue.Burst
 			v.Remaining, v.Reset, v.Wait = 0, left, 0
 		}
 	}

@@ -153,13 +153,16 @@ func (n *notifier) follow(path string) {
 		n.walkLinks(dir, now)
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	for dir := range n.watched {
+	before := n.watched
+	n.watched = now
+	n.mu.Unlock()
+	// Without the lock: Remove waits for the watcher's reader, which may be waiting for the pump to
+	// take an error from it, which may be waiting for the lock.
+	for dir := range before {
 		if _, ok := now[dir]; !ok {
 			n.watcher.Remove(dir) // an error says that the kernel removed it with the directory
 		}
 	}
-	n.watched = now
 }
 
 // walkLinks follows the rule files of a directory that are symbolic links.

@@ -19,12 +19,3 @@ func New() Clock {
 
 // Now returns the nanoseconds since the Unix epoch at New plus the monotonic time since.
 func (c Clock) Now() int64 { return c.unix + int64(time.Since(c.base)) }
-
-// Drift returns how far the wall clock has moved away from Now by steps of the system's time.
-// Windows ignore such steps; views show them.
-func (c Clock) Drift() time.Duration {
-	return time.Duration(time.Now().UnixNano() - c.Now())
-}
-
-// Time converts a reading of Now.
-func Time(now int64) time.Time { return time.Unix(0, now) }

@@ -52,9 +52,9 @@ func newGRPCServer(cfg ratelimitsvc.Config, h *health.Server) (*grpc.Server, *ra
 		grpc.ForceServerCodecV2(ratelimitsvc.Codec()),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxRecvMsgSize(4<<20),
-		// Envoy passes on trace headers of its clients; it takes at most 8 MiB of headers from
-		// them, 60 KiB unless told otherwise.
-		grpc.MaxHeaderListSize(8<<20),
+		// Envoy passes on trace headers of its clients, of whom it takes 60 KiB of headers unless told
+		// otherwise, and at most 1 MiB where sidecard is used (docs/hostile.md).
+		grpc.MaxHeaderListSize(2<<20),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time:              silence,

@@ -14,7 +14,7 @@ import (
 // What the daemon grants to one connection.
 const (
 	streams    = 4096
-	headerList = 8 << 20
+	headerList = 2 << 20
 )
 
 // A client that asks for more than its share gets an error on its own connection, and nobody else

@@ -129,20 +129,23 @@ func inFlight(t *testing.T, acquire func() (release func()), current func() int6
 // TestInflightExact: of more callers than there is room for, as many as there is room for get in.
 func TestInflightExact(t *testing.T) {
 	t.Parallel()
-	const limit = 37
-	for range 20 {
+	const limit = 20_011 // many, so that the callers overlap
+	for range 5 {
 		var f Inflight
 		var admitted atomic.Int64
-		var done sync.WaitGroup
+		var start, done sync.WaitGroup
+		start.Add(1)
 		for range goroutines {
 			done.Go(func() {
-				for range 2 * limit {
+				start.Wait()
+				for range limit {
 					if f.TryAcquire(1, limit).OK {
 						admitted.Add(1)
 					}
 				}
 			})
 		}
+		start.Done()
 		done.Wait()
 		if admitted.Load() != limit || f.Current() != limit {
 			t.Fatalf("%d admitted, %d under way, limit %d", admitted.Load(), f.Current(), limit)

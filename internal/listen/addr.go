@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"path/filepath"
 	"strconv"
@@ -127,6 +128,23 @@ func (a Addr) Off() bool { return a.network == NetworkOff }
 // group, and reachable by every process of the same network namespace.
 func (a Addr) Abstract() bool {
 	return a.network == NetworkUnix && strings.HasPrefix(a.address, "@")
+}
+
+// Loopback returns an error that is ErrNotLoopback if Listen would refuse the address without
+// AllowNonLoopback, as far as that is known without looking up a host name.
+func (a Addr) Loopback() error {
+	if a.network != NetworkTCP {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(a.address)
+	if err != nil {
+		return fmt.Errorf("address %s: %w", a, err)
+	}
+	ip, err := netip.ParseAddr(host)
+	if host == "" || err == nil && !ip.Unmap().IsLoopback() {
+		return fmt.Errorf("address %q: %w", a.String(), notLoopback(port))
+	}
+	return nil // of a name, Listen judges the address that it stands for at that time
 }
 
 // Path returns the path of a Unix socket that is a file, else "".

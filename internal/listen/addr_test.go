@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -115,6 +116,20 @@ func TestTarget(t *testing.T) {
 		got, err := mustParse(t, tt.in).Target()
 		if err != nil || got != tt.want {
 			t.Errorf("Target of %s: got %q, %v, want %q", tt.in, got, err, tt.want)
+		}
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	t.Parallel()
+	for addr, ok := range map[string]bool{
+		"off": true, "unix:/a": true, "unix:@a": true, "tcp:127.0.0.1:1": true, "tcp:127.8.9.1:1": true, "tcp:[::1]:1": true,
+		"tcp:[::ffff:127.0.0.1]:1": true, "tcp:localhost:1": true, "tcp:elsewhere.example:1": true, // a name says nothing yet
+		"tcp::1": false, "tcp:0.0.0.0:1": false, "tcp:[::]:1": false, "tcp:192.0.2.1:1": false, "tcp:[fe80::1%eth0]:1": false,
+	} {
+		err := mustParse(t, addr).Loopback()
+		if (err == nil) != ok || err != nil && (!errors.Is(err, ErrNotLoopback) || !strings.Contains(err.Error(), "write tcp:127.0.0.1:1 or a unix: address")) {
+			t.Errorf("%s: got %v, want ok %v", addr, err, ok)
 		}
 	}
 }

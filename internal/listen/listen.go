@@ -81,7 +81,7 @@ func listenTCP(ctx context.Context, hostPort string, o Options) (net.Listener, e
 		host, loopback = ip.String(), ip.IP.IsLoopback()
 	}
 	if !loopback && !o.AllowNonLoopback {
-		return nil, fmt.Errorf("%w; bind tcp:127.0.0.1:%s or a unix: address, or allow it explicitly", ErrNotLoopback, port)
+		return nil, notLoopback(port)
 	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, port))
@@ -89,6 +89,11 @@ func listenTCP(ctx context.Context, hostPort string, o Options) (net.Listener, e
 		return nil, fmt.Errorf("another process listens there already: %w", syscall.EADDRINUSE)
 	}
 	return ln, err
+}
+
+// notLoopback says what to write instead of a TCP address that other hosts can reach.
+func notLoopback(port string) error {
+	return fmt.Errorf("%w; write tcp:127.0.0.1:%s or a unix: address", ErrNotLoopback, port)
 }
 
 // resolve returns one address of the host, an IPv4 one if there is any.

@@ -358,6 +358,11 @@ func TestBadCommandLines(t *testing.T) {
 		{"a bad switch", map[string]string{"SIDECARD_SHADOW": "maybe"}, []string{"serve"}, "SIDECARD_SHADOW: \"maybe\" is neither true nor false\n"},
 		{"a bad variable under a good flag", map[string]string{"SIDECARD_DRAIN": "x"}, []string{"serve", "--drain", "1s"}, "SIDECARD_DRAIN: \"x\" is not a duration"},
 		{"a config file that is not there", nil, []string{"serve", "--config", "/nonexistent/c.yaml"}, "sidecard serve: config file: open /nonexistent/c.yaml: no such file or directory\n"},
+		{"an address twice", nil, []string{"serve", "--listen", "unix:/x", "--listen", "unix:///x"}, "sidecard serve: --listen: address \"unix:///x\" is given twice\n"},
+		{"an address for all", nil, []string{"serve", "--print-config", "--listen", "tcp::9090"}, "sidecard serve: --listen: address \"tcp::9090\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:9090 or a unix: address\n"},
+		{"a drain below nothing", nil, []string{"serve", "--drain", "-5s"}, "sidecard serve: --drain: \"-5s\" is below 0; 0s waits for nothing\n"},
+		{"a bad variable of another command", map[string]string{"SIDECARD_LISTEN": "bogus"}, []string{"healthcheck"}, "sidecard healthcheck: SIDECARD_LISTEN: address \"bogus\": write unix:"},
+		{"a bad address under a good variable", map[string]string{"SIDECARD_LISTEN": "unix:/x"}, []string{"healthcheck", "--addr", "bogus"}, "sidecard healthcheck: --addr: address \"bogus\": write unix:"},
 		{"an address that is off", nil, []string{"healthcheck", "--addr", "off"}, "sidecard healthcheck: --addr: off is no address to ask\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 		sources[i] = ruleswatch.FileSource{Path: path, Log: log}
 	}
 	d.rules = ruleswatch.New(ruleswatch.Config{Sources: sources, Apply: loader.apply, OnResult: d.reloaded, Log: log})
-	d.status = &statusServer{metrics: d.metrics.Handler(), engine: d.engine, rules: d.rules}
+	d.status = &statusServer{metrics: d.metrics.Handler(), engine: d.engine, rules: d.rules, log: log}
 	return d
 }
 
@@ -141,6 +141,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	for _, w := range d.cfg.Warnings {
 		d.log.Warn().Stringer("at", w.Pos).Str("field", w.Field).Str("fix", w.Fix).Str("warning", w.Message).Msg("configuration warning")
 	}
+	warnFiles(d.log, d.cfg.filesWanted(), openFiles())
 	d.log.Info().Strs("listen", d.cfg.Listen).Str("status", d.cfg.Status).Strs("rules", d.cfg.Rules).Msg("listening")
 	work, endWork := context.WithCancel(context.Background())
 	defer endWork()

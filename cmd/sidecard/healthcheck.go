@@ -17,6 +17,9 @@ import (
 // healthTimeout bounds a health check; a kubelet gives a probe one second unless told otherwise.
 const healthTimeout = 900 * time.Millisecond
 
+// listenVariable is the variable of the setting listen.
+const listenVariable = "SIDECARD_LISTEN"
+
 func healthcheckCommand(p process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "healthcheck",
@@ -26,7 +29,7 @@ serving from the first good rule set until it ends. For exec probes: the
 image holds no shell and a kubelet cannot probe a Unix socket.`,
 		Args: cobra.NoArgs,
 	}
-	fallback := healthAddress(p)
+	fallback, variable := healthAddress(p)
 	addr := cmd.Flags().String("addr", fallback, "gRPC `address` of the daemon; the default follows SIDECARD_LISTEN")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a, err := listen.Parse(*addr)
@@ -34,7 +37,11 @@ image holds no shell and a kubelet cannot probe a Unix socket.`,
 			err = fmt.Errorf("off is no address to ask")
 		}
 		if err != nil {
-			return usageError{fmt.Errorf("--addr: %w", err)}
+			blamed := "--addr"
+			if variable && !cmd.Flags().Changed("addr") {
+				blamed = listenVariable
+			}
+			return usageError{fmt.Errorf("%s: %w", blamed, err)}
 		}
 		ctx, cancel := context.WithTimeout(p.stop, healthTimeout)
 		defer cancel()
@@ -52,15 +59,16 @@ image holds no shell and a kubelet cannot probe a Unix socket.`,
 	return cmd
 }
 
-// healthAddress returns the first address that the daemon of this environment serves.
-func healthAddress(p process) string {
-	text, _ := p.lookup("SIDECARD_LISTEN")
+// healthAddress returns the first address that the daemon of this environment serves, and whether the
+// variable names it.
+func healthAddress(p process) (addr string, variable bool) {
+	text, _ := p.lookup(listenVariable)
 	for _, addr := range strings.Split(text, ",") {
 		if addr != "" && addr != "off" {
-			return addr
+			return addr, true
 		}
 	}
-	return defaultListen
+	return defaultListen, false
 }
 
 func askHealth(ctx context.Context, a listen.Addr) (healthpb.HealthCheckResponse_ServingStatus, error) {

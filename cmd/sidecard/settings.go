@@ -160,20 +160,26 @@ func oneOrMore(values []string) error {
 	return nil
 }
 
-// listenAddresses checks the form of the addresses and that decisions are served at all. Whether an
-// address may be bound is known only when it is.
+// listenAddresses checks the form of the addresses, that decisions are served at all, and that none is
+// served twice or to other hosts. Whether an address can be bound is known only when it is.
 func listenAddresses(values []string) error {
-	open := 0
+	open := make(map[listen.Addr]bool)
 	for _, v := range values {
 		a, err := listen.Parse(v)
 		if err != nil {
 			return err
 		}
+		if err := a.Loopback(); err != nil {
+			return err
+		}
+		if open[a] {
+			return fmt.Errorf("address %q is given twice", v)
+		}
 		if !a.Off() {
-			open++
+			open[a] = true
 		}
 	}
-	if open == 0 {
+	if len(open) == 0 {
 		return fmt.Errorf("every address is off, so nothing would be served")
 	}
 	return nil
@@ -245,8 +251,11 @@ func setMode(into *os.FileMode, v string) error {
 
 func setDuration(into *time.Duration, v string) error {
 	d, err := time.ParseDuration(v)
-	if err != nil || d < 0 {
+	if err != nil {
 		return fmt.Errorf("%q is not a duration with its unit, such as 5s or 500ms", v)
+	}
+	if d < 0 {
+		return fmt.Errorf("%q is below 0; 0s waits for nothing", v)
 	}
 	*into = d
 	return nil

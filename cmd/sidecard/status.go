@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/ruleswatch"
 )
@@ -17,6 +19,7 @@ type statusServer struct {
 	metrics  http.Handler
 	engine   *engine.Engine
 	rules    *ruleswatch.Watcher
+	log      zerolog.Logger
 	draining atomic.Bool
 }
 
@@ -33,6 +36,7 @@ func (s *statusServer) server() *http.Server {
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          newStatusLog(s.log),
 	}
 }
 

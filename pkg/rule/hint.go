@@ -70,21 +70,23 @@ func wordFix(text []byte) string {
 	return ""
 }
 
-// decimalFix says how to write a number in decimal that YAML, but not JSON, knows in another form.
+// decimalFix says how to write a number that YAML, but not JSON, knows in the form of the text.
 func decimalFix(text string) string {
-	digits := strings.ReplaceAll(text, "_", "")
-	if isNumber(digits) {
-		return "write " + clip(digits)
+	if len(text) > maxNumberText {
+		return ""
 	}
-	switch word := strings.TrimLeft(strings.ToLower(text), "+-."); {
+	digits := strings.TrimPrefix(strings.ReplaceAll(text, "_", ""), "+")
+	switch word := strings.TrimLeft(strings.ToLower(digits), "-."); {
 	case word == "nan" || word == "inf":
 		return "write a number"
-	case len(digits) > maxNumberText:
-		return ""
+	case isNumber(digits):
+		return "write " + digits
+	case isNumber("0"+digits) && digits[0] == '.':
+		return "write 0" + digits
 	case strings.HasPrefix(word, "0x") || strings.HasPrefix(word, "0o") || strings.HasPrefix(word, "0b"):
 		if n, ok := new(big.Int).SetString(digits, 0); ok {
 			return fmt.Sprintf("write %s", n)
 		}
 	}
-	return "write it in decimal"
+	return "write it in decimal, without a leading 0"
 }

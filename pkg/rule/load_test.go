@@ -76,6 +76,8 @@ func TestFileProblems(t *testing.T) {
 			`gw-flow-rules.json:1:2: error: [0]: looks like a flow rule (it has limitApp, strategy), which this version does not support, not a gateway flow rule; fix: remove it`},
 		{"cluster flow rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "clusterMode": true}]`,
 			`gw-flow-rules.json:1:47: error: [0].clusterMode: cluster mode is not supported: each sidecard counts for itself; fix: write false, and divide count by the number of instances`},
+		{"nothing refused is suggested", "gw-flow-rules.json", `[{"resource": "a", "count": 5, "controlBehavior": "warmUp"}]`,
+			`gw-flow-rules.json:1:51: error: [0].controlBehavior: unknown value "warmUp"; there are 0 reject, 1 warm_up (not supported yet), 2 queue, 3 warm_up_queue (not supported yet)`},
 		{"one name of a flow rule in a gateway rule", "gw-flow-rules.json", `[{"resource": "a", "count": 5, "controlBehavior": 2, "maxQueueingTimeMs": 500}]`,
 			`gw-flow-rules.json:1:54: error: [0]: unknown field "maxQueueingTimeMs"; did you mean "maxQueueingTimeoutMs"?`},
 		{"one name of a hot-parameter rule in a gateway rule", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "burstCount": 5}]`,

@@ -38,6 +38,8 @@ func TestParseStrategyTables(t *testing.T) {
 		{ParamCodesSentinel, `5`, "", "unknown number 5; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param (not supported yet)"},
 		{ParamCodesURLFirst, `5`, "", "unknown number 5; there are 0 url_param, 1 path_param (not supported yet), 2 header, 3 cookie, 4 client_ip, host"},
 		{ParamCodesSentinel, `-1`, "", "unknown number -1; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param (not supported yet)"},
+		{ParamCodesSentinel, `"pathParam"`, "x", `unknown value "pathParam"; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param (not supported yet)`},
+		{ParamCodesSentinel, `"path_param"`, "", "parseStrategy path_param is not supported by this version"},
 		{ParamCodesSentinel, `"clientIp"`, "", `unknown value "clientIp"; did you mean "client_ip"?`},
 		{ParamCodesSentinel, `"host"`, "x", "host with a fieldName makes no sense; fix: remove the fieldName"},
 		{ParamCodesURLFirst, `"cookie"`, "", "cookie without a fieldName makes no sense; fix: add the fieldName"},

@@ -81,7 +81,7 @@ func decimalFix(text string) string {
 		return "write a number"
 	case isNumber(digits):
 		return "write " + digits
-	case isNumber("0"+digits) && digits[0] == '.':
+	case strings.HasPrefix(digits, ".") && isNumber("0"+digits):
 		return "write 0" + digits
 	case strings.HasPrefix(word, "0x") || strings.HasPrefix(word, "0o") || strings.HasPrefix(word, "0b"):
 		if n, ok := new(big.Int).SetString(digits, 0); ok {

@@ -103,13 +103,13 @@ func (f *fileLoad) checkHost(at spot, written string) {
 		f.fail(at, quoted+" is a URL, not a host", fix)
 		return
 	}
-	if host := hostOnly(written); host != "" && strings.ContainsAny(written, "/?#") {
-		f.fail(at, quoted+" has a path, a host has none", fmt.Sprintf("write %q", clip(host)))
-		return
-	}
 	host := normalHost(written)
 	if host != "" && hasPort(written) {
 		f.fail(at, quoted+" has a port; hosts are compared without", fmt.Sprintf("write %q", clip(host)))
+		return
+	}
+	if host := hostOnly(written); host != "" && strings.ContainsAny(written, "/?#") {
+		f.fail(at, quoted+" has a path, a host has none", fmt.Sprintf("write %q", clip(host)))
 		return
 	}
 	if _, ok := hostAddr(host); ok {

@@ -69,7 +69,7 @@ func TestAPIDefinitionProblems(t *testing.T) {
 		{"star inside", item(`"host": "a.*.com"`), `2:10: error: host: "a.*.com" is no host: * may only stand for the first labels, as in *.example.com`},
 		{"empty label", item(`"host": "a..com"`), `2:10: error: host: "a..com" is no host`},
 		{"leading dot", item(`"host": ".com"`), `2:10: error: host: ".com" is no host`},
-		{"port and path in host", item(`"host": "A.com:80/x"`), `2:10: error: host: "A.com:80/x" has a path, a host has none; fix: write "a.com"`},
+		{"port and path in host", item(`"host": "A.com:80/x"`), `2:10: error: host: "A.com:80/x" has a port; hosts are compared without; fix: write "a.com"`},
 		{"URL with port", item(`"host": "http://a.com:80/x"`), `2:10: error: host: "http://a.com:80/x" is a URL, not a host; fix: write "a.com"`},
 		{"path in host", item(`"host": "a.com/x"`), `2:10: error: host: "a.com/x" has a path, a host has none; fix: write "a.com"`},
 		{"beyond ASCII", item(`"host": "é.com"`), `2:10: error: host: "é.com" is not ASCII, as hosts are on the wire; fix: write it in its xn-- form`},

@@ -274,11 +274,11 @@ func TestBadConfigFiles(t *testing.T) {
 			`FILE:1:41: mapping.other.user: must name an attribute, such as header.x-user-id`,
 		}},
 		{"mapping to what is no attribute", "mapping: {shop: {a: haeder.x-u, b: header., c: HEADER.x-u, d: x-u, e: x.y, f: sidecard.tokn}}\n", []string{
-			`FILE:1:21: mapping.shop.a: "haeder.x-u" is no attribute: a name with a dot begins with header., query., cookie. or arg.; did you mean header.x-u?`,
+			`FILE:1:21: mapping.shop.a: "haeder.x-u" is no attribute: a name with a dot begins with that of a kind: header, query, cookie or arg; did you mean header.x-u?`,
 			`FILE:1:36: mapping.shop.b: "header." is no attribute: it lacks the name after the dot`,
-			`FILE:1:48: mapping.shop.c: "HEADER.x-u" is no attribute: a name with a dot begins with header., query., cookie. or arg.; did you mean header.x-u?`,
-			`FILE:1:71: mapping.shop.e: "x.y" is no attribute: a name with a dot begins with header., query., cookie. or arg.`,
-			`FILE:1:79: mapping.shop.f: "sidecard.tokn" is no attribute: a name with a dot begins with header., query., cookie. or arg.; did you mean sidecard.token?`,
+			`FILE:1:48: mapping.shop.c: "HEADER.x-u" is no attribute: a name with a dot begins with that of a kind: header, query, cookie or arg; did you mean header.x-u?`,
+			`FILE:1:71: mapping.shop.e: "x.y" is no attribute: a name with a dot begins with that of a kind: header, query, cookie or arg`,
+			`FILE:1:79: mapping.shop.f: "sidecard.tokn" is no attribute: a name with a dot begins with that of a kind: header, query, cookie or arg; did you mean sidecard.token?`,
 		}},
 		{"mapping that is a list", "mapping: [a]\n", []string{`FILE:1:10: mapping: must be a mapping of domains to {descriptorKey: attribute}`}},
 		{"a block response that is wrong", "blockResponse:\n  body: '{rul}'\n  headers: {content-length: 3}\n", []string{

@@ -32,7 +32,7 @@ func Known(key string) error {
 	case key == "":
 		return fmt.Errorf("an empty name is no attribute")
 	case strings.Contains(key, "."):
-		return fmt.Errorf("%q is no attribute: a name with a dot begins with header., query., cookie. or arg.", key)
+		return fmt.Errorf("%q is no attribute: a name with a dot begins with that of a kind: header, query, cookie or arg", key)
 	}
 	return nil
 }

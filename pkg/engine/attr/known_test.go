@@ -21,7 +21,7 @@ func TestKnown(t *testing.T) {
 		"":              "empty name",
 		"header.":       "lacks the name",
 		"arg.":          "lacks the name",
-		"haeder.x":      "begins with header., query., cookie. or arg.",
+		"haeder.x":      "begins with that of a kind: header, query, cookie or arg",
 		"HEADER.x":      "begins with",
 		"sidecard.":     "begins with",
 		"sidecard.else": "begins with",

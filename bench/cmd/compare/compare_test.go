@@ -90,9 +90,8 @@ func TestVerdict(t *testing.T) {
 		{target{limit: 3, values: []float64{3}}, "met"},
 		{target{limit: 3, values: []float64{1, 2, 9}}, "met"},
 		{target{limit: 3, values: []float64{1, 4, 9}}, "NOT MET"},
-		{target{limit: 3, values: []float64{4}, noise: 2}, "NOT MET"},
-		{target{limit: 3, values: []float64{4}, noise: 3.5}, "the machine is too busy"},
-		{target{limit: 3, values: []float64{2}, noise: 3.5}, "met"},
+		{target{limit: 3, values: []float64{4}, busy: true}, "the machine is too busy"},
+		{target{limit: 3, values: []float64{2}, busy: true}, "met"},
 	}
 	for _, tt := range tests {
 		if got := tt.target.verdict(); got != tt.want {

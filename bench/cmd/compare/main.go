@@ -71,9 +71,11 @@ func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, cores.unpin()) }()
 	// The client keeps next to nothing; its collector need not run often.
-	debug.SetGCPercent(400)
-	runtime.GOMAXPROCS(1)
+	gogc := debug.SetGCPercent(400)
+	defer debug.SetGCPercent(gogc)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 
 	dir, err := os.MkdirTemp("", "sidecard-bench-")
 	if err != nil {
@@ -108,7 +110,7 @@ func run(ctx context.Context, o options, out, progress io.Writer) (err error) {
 	if err := cores.unpin(); err != nil {
 		return err
 	}
-	debug.SetGCPercent(100)
+	debug.SetGCPercent(gogc)
 	figures, err := inprocess.Measure(ctx, o.inprocess)
 	if err != nil {
 		return err

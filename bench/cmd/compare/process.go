@@ -18,32 +18,41 @@ import (
 )
 
 // cores are the processors that servers and client are held apart on.
-type cores struct{ server, client int }
+type cores struct {
+	server, client int
+	all            unix.CPUSet // where we might run before
+}
 
 // pin picks two of the processors that we may run on and moves this process to the second.
 func pin() (cores, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil {
-		return cores{}, os.NewSyscallError("sched_getaffinity", err)
+	var c cores
+	if err := unix.SchedGetaffinity(0, &c.all); err != nil {
+		return c, os.NewSyscallError("sched_getaffinity", err)
 	}
 	var ids []int
-	for id := 0; len(ids) < 2 && id < len(set)*64; id++ {
-		if set.IsSet(id) {
+	for id := 0; len(ids) < 2 && id < len(c.all)*64; id++ {
+		if c.all.IsSet(id) {
 			ids = append(ids, id)
 		}
 	}
 	if len(ids) < 2 {
-		return cores{}, errors.New("server and client need a core each, only one is available")
+		return c, errors.New("server and client need a core each, only one is available")
 	}
-	c := cores{server: ids[0], client: ids[1]}
-	return c, setAllThreads(c.client)
+	c.server, c.client = ids[0], ids[1]
+	return c, moveAllThreads(only(c.client))
 }
 
-// unpin lets this process run on both cores.
-func (c cores) unpin() error { return setAllThreads(c.server, c.client) }
+// unpin lets this process run where it might before pin.
+func (c cores) unpin() error { return moveAllThreads(c.all) }
 
-// setAllThreads holds every thread of this process on cores.
-func setAllThreads(cores ...int) error {
+func only(core int) unix.CPUSet {
+	var set unix.CPUSet
+	set.Set(core)
+	return set
+}
+
+// moveAllThreads holds every thread of this process on the cores of a set.
+func moveAllThreads(to unix.CPUSet) error {
 	// A thread passes its mask on to those that it starts, so two passes catch all.
 	for range 2 {
 		threads, err := os.ReadDir("/proc/self/task")
@@ -55,7 +64,7 @@ func setAllThreads(cores ...int) error {
 			if err != nil {
 				return err
 			}
-			if err := setCores(tid, cores...); err != nil && !errors.Is(err, unix.ESRCH) {
+			if err := moveThread(tid, to); err != nil && !errors.Is(err, unix.ESRCH) {
 				return err
 			}
 		}
@@ -63,13 +72,9 @@ func setAllThreads(cores ...int) error {
 	return nil
 }
 
-// setCores holds a thread, 0 for this one, on cores.
-func setCores(tid int, cores ...int) error {
-	var set unix.CPUSet
-	for _, core := range cores {
-		set.Set(core)
-	}
-	return os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(tid, &set))
+// moveThread holds a thread, 0 for this one, on the cores of a set.
+func moveThread(tid int, to unix.CPUSet) error {
+	return os.NewSyscallError("sched_setaffinity", unix.SchedSetaffinity(tid, &to))
 }
 
 // process is a running server.
@@ -95,12 +100,12 @@ func start(ctx context.Context, s subject, socket, rules string, c cores) (*proc
 	// The child inherits the mask of the thread that makes it, from its first instruction on.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := setCores(0, c.server); err != nil {
+	if err := moveThread(0, only(c.server)); err != nil {
 		return nil, err
 	}
 	p.began = time.Now()
 	err := p.cmd.Start()
-	if err := errors.Join(err, setCores(0, c.client)); err != nil {
+	if err := errors.Join(err, moveThread(0, only(c.client))); err != nil {
 		return nil, err
 	}
 	go func() {

@@ -71,7 +71,7 @@ fuzz: ## Fuzz every parser of outside bytes, FUZZTIME each
 	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' cmd internal pkg); do \
 		for name in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$file); do \
 			echo "== $$file $$name"; \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file); \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x ./$$(dirname $$file); \
 		done; \
 	done
 

@@ -37,43 +37,58 @@ type sample struct {
 
 // measureLoads runs every round: all loads, each on both servers one right after the other, in an
 // order that changes from round to round. The result is indexed by row, server and round.
-func measureLoads(ctx context.Context, dir string, subjects [2]subject, rows []row, c cores, o options, side *sides, progress io.Writer) (runs [][2][]sample, err error) {
+//
+// Every round has servers of its own: where a process happens to lie in memory can cost it a tenth for
+// as long as it lives, which rounds on the same two would all agree on.
+func measureLoads(ctx context.Context, dir string, subjects [2]subject, rows []row, c cores, o options, side *sides, progress io.Writer) ([][2][]sample, error) {
 	rules := filepath.Join(dir, "rules")
 	if err := ruleset.Write(rules, ruleset.Options{}); err != nil {
 		return nil, err
 	}
-	var servers [2]*process
-	for i, s := range subjects {
-		p, err := start(ctx, s, filepath.Join(dir, fmt.Sprintf("load%d", i)), rules, c)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, p.stop()) }()
-		if _, err := firstAnswer(ctx, p); err != nil {
-			return nil, err
-		}
-		servers[i] = p
-	}
-	runs = make([][2][]sample, len(rows))
+	runs := make([][2][]sample, len(rows))
 	for round := range o.rounds {
 		fmt.Fprintf(progress, "round %d of %d\n", round+1, o.rounds)
-		for i, r := range rows {
-			for turn := range 2 {
-				which := (round + i + turn) % 2
-				s, err := measure(ctx, servers[which], r, o)
-				if err != nil {
-					return nil, fmt.Errorf("%s, %s: %w", subjects[which].name, r.name, err)
-				}
-				runs[i][which] = append(runs[i][which], s)
-			}
-		}
-	}
-	for i, p := range servers {
-		if side.loaded[i], err = p.resident(); err != nil {
+		if err := measureRound(ctx, dir, rules, subjects, rows, round, c, o, side, runs); err != nil {
 			return nil, err
 		}
 	}
 	return runs, nil
+}
+
+// measureRound adds a sample of every load on every server to runs, and the memory of the servers to
+// side.
+func measureRound(ctx context.Context, dir, rules string, subjects [2]subject, rows []row, round int, c cores, o options, side *sides, runs [][2][]sample) (err error) {
+	var servers [2]*process
+	for turn := range 2 {
+		i := (round + turn) % 2
+		p, err := start(ctx, subjects[i], filepath.Join(dir, fmt.Sprintf("load%d", i)), rules, c)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, p.stop()) }()
+		if _, err := firstAnswer(ctx, p); err != nil {
+			return err
+		}
+		servers[i] = p
+	}
+	for i, r := range rows {
+		for turn := range 2 {
+			which := (round + i + turn) % 2
+			s, err := measure(ctx, servers[which], r, o)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", subjects[which].name, r.name, err)
+			}
+			runs[i][which] = append(runs[i][which], s)
+		}
+	}
+	for i, p := range servers {
+		mib, err := p.resident()
+		if err != nil {
+			return err
+		}
+		side.loaded[i] = append(side.loaded[i], mib)
+	}
+	return nil
 }
 
 func measure(ctx context.Context, p *process, r row, o options) (sample, error) {

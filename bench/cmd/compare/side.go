@@ -25,7 +25,7 @@ type sides struct {
 	startFull [2][]float64 // the same with otherRules more
 	swap      [2][]float64 // ms from renaming a rule file to the first answer by it
 	idle      [2]float64   // MiB resident after the first answer
-	loaded    [2]float64   // after all loads
+	loaded    [2][]float64 // MiB resident after all loads, a figure a round
 	filled    [2]float64   // with options.fill live keys in one rule; 0 if not measured
 	noRoom    [2]int64     // how many of these keys found no room
 	fill      int

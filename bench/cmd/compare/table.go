@@ -108,7 +108,7 @@ func printSide(w io.Writer, subjects [2]subject, m *sides) {
 		printRow(w, "", []string{title, fmt.Sprintf("%.1f", mib[0]), fmt.Sprintf("%.1f", mib[1])})
 	}
 	memory("resident after the first answer, MiB", m.idle)
-	memory("resident after all loads, MiB", m.loaded)
+	printRow(w, "", []string{"resident after all loads, MiB", spread("%.1f", m.loaded[0]), spread("%.1f", m.loaded[1])})
 	if m.fill > 0 {
 		memory(fmt.Sprintf("resident with %d live keys in one rule, MiB", m.fill), m.filled)
 		printRow(w, "", []string{"keys of these that found no room", fmt.Sprint(m.noRoom[0]), fmt.Sprint(m.noRoom[1])})

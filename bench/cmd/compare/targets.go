@@ -96,7 +96,7 @@ func sideTargets(m *sides) []target {
 	plain := func(mib float64) string { return fmt.Sprintf("plain server %.1f MiB", mib) }
 	return []target{
 		{what: "resident, after the first answer", format: "%.1f", unit: " MiB", values: []float64{m.idle[0]}, limit: 30, figures: plain(m.idle[1])},
-		{what: "resident, after all loads", format: "%.1f", unit: " MiB", values: []float64{m.loaded[0]}, limit: 30, figures: plain(m.loaded[1])},
+		{what: "resident, after all loads", format: "%.1f", unit: " MiB", values: m.loaded[0], limit: 30, figures: plain(median(m.loaded[1]))},
 		filled,
 		{what: fmt.Sprintf("start to first answer, %d rules", otherRules), format: "%.0f", unit: " ms", values: m.startFull[0], limit: 100},
 	}

@@ -16,18 +16,18 @@ func TestFilesAreValid(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatalf("%+v: %v", o, problems)
 		}
-		if len(set.GatewayFlow) != 2+o.Others || len(set.APIs) != o.Others/2 {
-			t.Errorf("%+v: %d rules and %d API groups", o, len(set.GatewayFlow), len(set.APIs))
+		if len(set.Limits) != 2+o.Others || len(set.APIs) != o.Others/2 {
+			t.Errorf("%+v: %d rules and %d API groups", o, len(set.Limits), len(set.APIs))
 		}
-		route, user := set.GatewayFlow[0], set.GatewayFlow[1]
+		route, user := set.Limits[0], set.Limits[1]
 		if route.Param != nil || (route.Limit == 0) != o.Closed {
 			t.Errorf("%+v: the rule of the route is %+v", o, route)
 		}
 		if want := time.Duration(max(o.UserInterval, 1)) * time.Second; user.Param == nil || user.Interval != want {
 			t.Errorf("%+v: the rule of the users is %+v", o, user)
 		}
-		if o.Others > 0 && set.GatewayFlow[2].Limit != int64(100+o.Generation) {
-			t.Errorf("%+v: another rule is %+v", o, set.GatewayFlow[2])
+		if o.Others > 0 && set.Limits[2].Limit != int64(100+o.Generation) {
+			t.Errorf("%+v: another rule is %+v", o, set.Limits[2])
 		}
 	}
 }

@@ -144,7 +144,7 @@ func TestCheckOfWhatCannotBeRead(t *testing.T) {
 // What the engine would refuse fails the check as well.
 func TestViewOfRulesThatTheEngineRefuses(t *testing.T) {
 	t.Parallel()
-	set := rule.Set{GatewayFlow: []rule.GatewayFlowRule{{ID: "x", Resource: "r", Limit: 1, Interval: time.Second, SampleCount: 61}}}
+	set := rule.Set{Limits: []rule.LimitRule{{ID: "x", Resource: "r", Limit: 1, Interval: time.Second, SampleCount: 61}}}
 	if _, err := viewRules(set); err == nil {
 		t.Error("61 slots are accepted")
 	}
@@ -239,25 +239,25 @@ func TestViewOfLimits(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name                 string
-		rule                 rule.GatewayFlowRule
+		rule                 rule.LimitRule
 		limit, window, bound string
 	}{
-		{"aligned", rule.GatewayFlowRule{Limit: 5, SampleCount: 10}, "5 per 2s", "aligned, 10 slots", "10 in any 2s"},
-		{"aligned with a burst", rule.GatewayFlowRule{Limit: 5, Burst: 3, SampleCount: 2}, "5 per 2s, burst 3", "aligned, 2 slots", "13 in any 2s"},
-		{"strict", rule.GatewayFlowRule{Limit: 5, Window: rule.WindowStrict, SampleCount: 10}, "5 per 2s", "strict, 10 slots", "5 in any 2s"},
-		{"strict with a burst", rule.GatewayFlowRule{Limit: 5, Burst: 3, Window: rule.WindowStrict, SampleCount: 10}, "5 per 2s, burst 3", "strict, 10 slots", "8 in any 2s"},
-		{"token bucket", rule.GatewayFlowRule{Limit: 5, Window: rule.WindowTokenBucket, Scale: 1}, "5 per 2s", "token-bucket", "9 in any 2s"},
-		{"token bucket with a small burst", rule.GatewayFlowRule{Limit: 5, Burst: 3, Window: rule.WindowTokenBucket, Scale: 1}, "5 per 2s, burst 3", "token-bucket", "15 in any 2s"},
-		{"token bucket with a large burst", rule.GatewayFlowRule{Limit: 5, Burst: 30, Window: rule.WindowTokenBucket, Scale: 1}, "5 per 2s, burst 30", "token-bucket", "44 in any 2s"},
-		{"token bucket of 2.5 a second", rule.GatewayFlowRule{Limit: 5, Burst: 1, Window: rule.WindowTokenBucket, Scale: 2}, "5 per 2s, burst 1", "token-bucket", "7 in any 1s"},
-		{"queueing", rule.GatewayFlowRule{Limit: 5, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2},
+		{"aligned", rule.LimitRule{Limit: 5, SampleCount: 10}, "5 per 2s", "aligned, 10 slots", "10 in any 2s"},
+		{"aligned with a burst", rule.LimitRule{Limit: 5, Burst: 3, SampleCount: 2}, "5 per 2s, burst 3", "aligned, 2 slots", "13 in any 2s"},
+		{"strict", rule.LimitRule{Limit: 5, Window: rule.WindowStrict, SampleCount: 10}, "5 per 2s", "strict, 10 slots", "5 in any 2s"},
+		{"strict with a burst", rule.LimitRule{Limit: 5, Burst: 3, Window: rule.WindowStrict, SampleCount: 10}, "5 per 2s, burst 3", "strict, 10 slots", "8 in any 2s"},
+		{"token bucket", rule.LimitRule{Limit: 5, Window: rule.WindowTokenBucket, Scale: 1}, "5 per 2s", "token-bucket", "9 in any 2s"},
+		{"token bucket with a small burst", rule.LimitRule{Limit: 5, Burst: 3, Window: rule.WindowTokenBucket, Scale: 1}, "5 per 2s, burst 3", "token-bucket", "15 in any 2s"},
+		{"token bucket with a large burst", rule.LimitRule{Limit: 5, Burst: 30, Window: rule.WindowTokenBucket, Scale: 1}, "5 per 2s, burst 30", "token-bucket", "44 in any 2s"},
+		{"token bucket of 2.5 a second", rule.LimitRule{Limit: 5, Burst: 1, Window: rule.WindowTokenBucket, Scale: 2}, "5 per 2s, burst 1", "token-bucket", "7 in any 1s"},
+		{"queueing", rule.LimitRule{Limit: 5, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2},
 			"5 per 2s, one every 400ms, waiting below 500ms", "queue", "6 in any 2s"},
-		{"queueing without a place", rule.GatewayFlowRule{Limit: 0, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2}, "0 per 2s", "queue", "0 in any 2s"},
-		{"calls under way", rule.GatewayFlowRule{Limit: 5, Grade: rule.GradeConcurrency, Window: rule.WindowNone, Lease: time.Minute}, "5 at a time", "concurrency", "5 at a time"},
-		{"no calls", rule.GatewayFlowRule{Grade: rule.GradeConcurrency, Window: rule.WindowNone, Lease: time.Minute, Shadow: true}, "0 at a time, shadow", "concurrency", "0 at a time"},
-		{"in shadow", rule.GatewayFlowRule{Limit: 0, Shadow: true, SampleCount: 1}, "0 per 2s, shadow", "aligned, 1 slots", "0 in any 2s"},
-		{"unlimited", rule.GatewayFlowRule{Limit: 7, Unlimited: true, SampleCount: 10}, "unlimited", "aligned, 10 slots", "-"},
-		{"unlimited queueing", rule.GatewayFlowRule{Unlimited: true, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second}, "unlimited", "queue", "-"},
+		{"queueing without a place", rule.LimitRule{Limit: 0, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second / 2}, "0 per 2s", "queue", "0 in any 2s"},
+		{"calls under way", rule.LimitRule{Limit: 5, Grade: rule.GradeConcurrency, Window: rule.WindowNone, Lease: time.Minute}, "5 at a time", "concurrency", "5 at a time"},
+		{"no calls", rule.LimitRule{Grade: rule.GradeConcurrency, Window: rule.WindowNone, Lease: time.Minute, Shadow: true}, "0 at a time, shadow", "concurrency", "0 at a time"},
+		{"in shadow", rule.LimitRule{Limit: 0, Shadow: true, SampleCount: 1}, "0 per 2s, shadow", "aligned, 1 slots", "0 in any 2s"},
+		{"unlimited", rule.LimitRule{Limit: 7, Unlimited: true, SampleCount: 10}, "unlimited", "aligned, 10 slots", "-"},
+		{"unlimited queueing", rule.LimitRule{Unlimited: true, Behavior: rule.BehaviorQueue, Window: rule.WindowNone, MaxQueueing: time.Second}, "unlimited", "queue", "-"},
 	} {
 		if tc.rule.Grade != rule.GradeConcurrency {
 			tc.rule.Interval = 2 * time.Second
@@ -277,7 +277,7 @@ func TestViewOfLimits(t *testing.T) {
 
 func TestViewOfAnUnlimitedRule(t *testing.T) {
 	t.Parallel()
-	view := rulesView{Rules: []ruleView{viewRule(&rule.GatewayFlowRule{ID: "free", Resource: "r", Unlimited: true, Limit: 7, SampleCount: 10})}}
+	view := rulesView{Rules: []ruleView{viewRule(&rule.LimitRule{ID: "free", Resource: "r", Unlimited: true, Limit: 7, SampleCount: 10})}}
 	var b bytes.Buffer
 	if err := view.write(&b); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ type bound struct {
 }
 
 // boundOf returns the bound of a rule that limits.
-func boundOf(r *rule.GatewayFlowRule) *bound {
+func boundOf(r *rule.LimitRule) *bound {
 	b := &bound{IntervalSec: int64(r.Interval / time.Second)}
 	switch {
 	case r.Limit == 0:

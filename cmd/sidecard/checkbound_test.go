@@ -33,7 +33,7 @@ func TestBoundsHold(t *testing.T) {
 				if err := problems.Err(); err != nil {
 					t.Fatal(err)
 				}
-				b := boundOf(&set.GatewayFlow[0])
+				b := boundOf(&set.Limits[0])
 				if got := mostWithin(passed(t, set), time.Duration(b.IntervalSec)*time.Second); got > b.Most {
 					t.Errorf("%d passed, the bound is %v", got, b)
 				}

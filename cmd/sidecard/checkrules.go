@@ -49,9 +49,9 @@ func viewRules(set rule.Set) (rulesView, error) {
 	if _, err := e.Apply(0, set); err != nil {
 		return rulesView{}, err
 	}
-	view := rulesView{Rules: make([]ruleView, len(set.GatewayFlow)), Regexps: e.Regexps()}
-	for i := range set.GatewayFlow {
-		view.Rules[i] = viewRule(&set.GatewayFlow[i])
+	view := rulesView{Rules: make([]ruleView, len(set.Limits)), Regexps: e.Regexps()}
+	for i := range set.Limits {
+		view.Rules[i] = viewRule(&set.Limits[i])
 	}
 	for i := range set.Degrade {
 		view.Breakers = append(view.Breakers, viewBreaker(&set.Degrade[i]))
@@ -59,7 +59,7 @@ func viewRules(set rule.Set) (rulesView, error) {
 	return view, nil
 }
 
-func viewRule(r *rule.GatewayFlowRule) ruleView {
+func viewRule(r *rule.LimitRule) ruleView {
 	v := ruleView{
 		ID: r.ID, Domain: r.Domain, Resource: r.Resource, Mode: r.Mode.String(),
 		Grade: r.Grade.String(), LeaseMs: r.Lease.Milliseconds(),

@@ -40,13 +40,13 @@ func (l *ruleLoader) apply(files []rule.File) error {
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	set.GatewayFlow = capKeys(set.GatewayFlow, l.maxKeys)
+	set.Limits = capKeys(set.Limits, l.maxKeys)
 	changes, err := l.engine.Apply(l.now(), set)
 	if err != nil {
 		return err
 	}
 	l.log.Info().
-		Int("rules", len(set.GatewayFlow)+len(set.Degrade)).
+		Int("rules", len(set.Limits)+len(set.Degrade)).
 		Int("apis", len(set.APIs)).
 		Func(ids("added", changes.Added)).
 		Func(ids("removed", changes.Removed)).
@@ -60,8 +60,8 @@ func (l *ruleLoader) apply(files []rule.File) error {
 // origins returns the ids of the rules, by the name of the file that they stand in.
 func origins(set rule.Set) map[string][]string {
 	ids := make(map[string][]string)
-	for i := range set.GatewayFlow {
-		r := &set.GatewayFlow[i]
+	for i := range set.Limits {
+		r := &set.Limits[i]
 		ids[r.Pos.File] = append(ids[r.Pos.File], r.ID)
 	}
 	for i := range set.Degrade {
@@ -95,7 +95,7 @@ func (l *ruleLoader) warnGone(files []rule.File, removed []string) {
 }
 
 // capKeys returns the rules with no MaxKeys above most.
-func capKeys(rules []rule.GatewayFlowRule, most int) []rule.GatewayFlowRule {
+func capKeys(rules []rule.LimitRule, most int) []rule.LimitRule {
 	rules = slices.Clone(rules)
 	for i := range rules {
 		rules[i].MaxKeys = min(rules[i].MaxKeys, most)

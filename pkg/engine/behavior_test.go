@@ -11,7 +11,7 @@ import (
 const ms = int64(time.Millisecond)
 
 // queueing returns a route rule that lets limit per second through one by one.
-func queueing(id, resource string, limit int64, maxWait time.Duration) rule.GatewayFlowRule {
+func queueing(id, resource string, limit int64, maxWait time.Duration) rule.LimitRule {
 	r := flow(id, resource, limit)
 	r.Behavior, r.Window, r.MaxQueueing, r.SampleCount, r.Scale = rule.BehaviorQueue, rule.WindowNone, maxWait, 0, 1
 	return r
@@ -26,7 +26,7 @@ func decide(e *engine.Engine, now int64, c *engine.Call, items ...engine.Request
 
 func TestQueueWaits(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{queueing("q", "r", 10, 500*time.Millisecond)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{queueing("q", "r", 10, 500*time.Millisecond)}})
 	c := engine.Call{MaxWait: time.Minute}
 	for i, want := range []int64{0, 100, 200, 300, 400, -1, -1} {
 		code := decide(e, start, &c, request("r", "", ""))
@@ -48,7 +48,7 @@ func TestQueueWaits(t *testing.T) {
 
 func TestQueueKeepsToTheDeadline(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{queueing("q", "r", 10, 500*time.Millisecond)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{queueing("q", "r", 10, 500*time.Millisecond)}})
 	hasty := engine.Call{MaxWait: 150 * time.Millisecond}
 	patient := engine.Call{MaxWait: time.Minute}
 	for range 2 { // at once, and after 100 ms
@@ -66,7 +66,7 @@ func TestQueueKeepsToTheDeadline(t *testing.T) {
 
 func TestQueueOfSeveralRequests(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{queueing("q", "r", 10, time.Second)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{queueing("q", "r", 10, time.Second)}})
 	c := engine.Call{MaxWait: time.Minute}
 	two := request("r", "", "")
 	two.Hits = 2
@@ -81,7 +81,7 @@ func TestQueueOfSeveralRequests(t *testing.T) {
 // A call whose requests are too many for the queue at any moment is not told to come again.
 func TestQueueOfTooManyRequests(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{queueing("q", "r", 2, 400*time.Millisecond)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{queueing("q", "r", 2, 400*time.Millisecond)}})
 	c := engine.Call{MaxWait: time.Minute}
 	if decide(e, start, &c, request("r", "", ""), request("r", "", "")) != engine.Block || c.Verdicts[1].Reset != 0 {
 		t.Errorf("two requests that lie 500 ms apart in a queue of 400 ms: %+v", c.Verdicts[1])
@@ -92,7 +92,7 @@ func TestQueueOfTooManyRequests(t *testing.T) {
 // it is the newest.
 func TestQueuePlacesGivenBack(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{
 		queueing("q", "r", 10, time.Second), perUser("user", "r", 1),
 	}})
 	first, second, third := engine.Call{MaxWait: time.Minute}, engine.Call{MaxWait: time.Minute}, engine.Call{MaxWait: time.Minute}
@@ -127,7 +127,7 @@ func TestShadowQueueNeverWaits(t *testing.T) {
 	t.Parallel()
 	q := queueing("q", "r", 10, 150*time.Millisecond)
 	q.Shadow = true
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{q}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{q}})
 	c := engine.Call{MaxWait: time.Minute}
 	for i := range 4 {
 		if decide(e, start, &c, request("r", "", "")) != engine.Pass || c.Wait != 0 {
@@ -143,7 +143,7 @@ func TestBurst(t *testing.T) {
 	t.Parallel()
 	r := flow("b", "r", 10)
 	r.Burst, r.Scale = 5, 1
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{r}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{r}})
 	if got := passes(e, start, 30, request("r", "", "")); got != 15 {
 		t.Errorf("%d at once, want count + burst = 15", got)
 	}
@@ -166,7 +166,7 @@ func TestTokenBucket(t *testing.T) {
 	t.Parallel()
 	r := flow("t", "r", 3)
 	r.Window, r.SampleCount, r.Scale = rule.WindowTokenBucket, 0, 1
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{r}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{r}})
 	for _, tt := range []struct{ at, want int64 }{{0, 3}, {999, 0}, {1000, 0}, {1001, 3}, {1002, 0}} {
 		if got := passes(e, start+tt.at*ms, 5, request("r", "", "")); got != int(tt.want) {
 			t.Errorf("at %d ms: %d passed, want %d", tt.at, got, tt.want)
@@ -177,30 +177,30 @@ func TestTokenBucket(t *testing.T) {
 // Behaviour and window are part of what a rule's memory is: a change of either starts anew.
 func TestBehaviorChangeStartsAnew(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("a", "r", 2)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{flow("a", "r", 2)}})
 	passes(e, start, 2, request("r", "", ""))
-	for name, r := range map[string]rule.GatewayFlowRule{
+	for name, r := range map[string]rule.LimitRule{
 		"queue": queueing("a", "r", 2, 0),
-		"burst": func() rule.GatewayFlowRule { r := flow("a", "r", 2); r.Burst = 1; return r }(),
+		"burst": func() rule.LimitRule { r := flow("a", "r", 2); r.Burst = 1; return r }(),
 	} {
-		if changes := apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{r}}); len(changes.Fresh) != 1 {
+		if changes := apply(t, e, rule.Set{Limits: []rule.LimitRule{r}}); len(changes.Fresh) != 1 {
 			t.Errorf("%s: %+v", name, changes)
 		}
 	}
 }
 
 // ofUser makes a rule count every value of x-user-id by itself.
-func ofUser(r rule.GatewayFlowRule) rule.GatewayFlowRule {
+func ofUser(r rule.LimitRule) rule.LimitRule {
 	r.Param = perUser("", "", 1).Param
 	return r
 }
 
 // behaviors returns one rule of five per second of each behaviour.
-func behaviors() map[string]rule.GatewayFlowRule {
+func behaviors() map[string]rule.LimitRule {
 	bucket, burst := flow("r", "r", 5), flow("r", "r", 3)
 	bucket.Window, bucket.SampleCount, bucket.Scale = rule.WindowTokenBucket, 0, 1
 	burst.Burst, burst.Scale = 2, 1
-	return map[string]rule.GatewayFlowRule{
+	return map[string]rule.LimitRule{
 		"window": flow("r", "r", 5), "burst": burst, "bucket": bucket,
 		"queue": queueing("r", "r", 5, time.Second), // one at once, four within less than a second
 	}
@@ -211,7 +211,7 @@ func TestBehaviorsPerValue(t *testing.T) {
 	for name, r := range behaviors() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{ofUser(r)}})
+			e := newEngine(t, rule.Set{Limits: []rule.LimitRule{ofUser(r)}})
 			c := engine.Call{MaxWait: time.Minute}
 			for _, user := range []string{"ann", "bob"} {
 				for i := range 7 {
@@ -246,7 +246,7 @@ func TestBehaviorsBeyondTheTable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := engine.New(engine.Options{MaxKeysTotal: 1})
-			apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{ofUser(r)}})
+			apply(t, e, rule.Set{Limits: []rule.LimitRule{ofUser(r)}})
 			c := engine.Call{MaxWait: time.Minute}
 			decide(e, start, &c, request("r", "", "first"))
 			passed := 0
@@ -270,7 +270,7 @@ func TestBehaviorsBeyondTheTable(t *testing.T) {
 
 func TestBehaviorsAllocateNothing(t *testing.T) {
 	for name, r := range behaviors() {
-		e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{r, ofUser(func() rule.GatewayFlowRule { r := r; r.ID = "u"; return r }())}})
+		e := newEngine(t, rule.Set{Limits: []rule.LimitRule{r, ofUser(func() rule.LimitRule { r := r; r.ID = "u"; return r }())}})
 		c := engine.Call{MaxWait: time.Minute}
 		c.Items = []engine.Request{request("r", "", "ann")}
 		now := start

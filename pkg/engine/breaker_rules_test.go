@@ -155,8 +155,8 @@ func TestTransitionsOfTime(t *testing.T) {
 func TestBreakerBesideLimits(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, rule.Set{
-		GatewayFlow: []rule.GatewayFlowRule{flow("w", "orders", 5)},
-		Degrade:     []rule.DegradeRule{opens("b", "orders")},
+		Limits:  []rule.LimitRule{flow("w", "orders", 5)},
+		Degrade: []rule.DegradeRule{opens("b", "orders")},
 	})
 	c := call(e, start, engine.Outcome{}, request("orders", "", ""))
 	if v := c.Verdicts[0]; v.Rule == nil || v.Rule.ID != "w" || v.Limit != 5 || v.Remaining != 4 {
@@ -176,8 +176,8 @@ func TestBreakerBesideLimits(t *testing.T) {
 func TestProbeOfRefusedCall(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, rule.Set{
-		GatewayFlow: []rule.GatewayFlowRule{flow("w", "orders", 3)},
-		Degrade:     []rule.DegradeRule{opens("b", "orders")},
+		Limits:  []rule.LimitRule{flow("w", "orders", 3)},
+		Degrade: []rule.DegradeRule{opens("b", "orders")},
 	})
 	fail(e, start, 3, "orders")
 	now := start + 11*second

@@ -14,14 +14,14 @@ import (
 )
 
 // atOnce returns a route rule of limit calls under way.
-func atOnce(id, resource string, limit int64) rule.GatewayFlowRule {
+func atOnce(id, resource string, limit int64) rule.LimitRule {
 	r := flow(id, resource, limit)
 	r.Grade, r.Window, r.Interval, r.SampleCount, r.Lease = rule.GradeConcurrency, rule.WindowNone, 0, 0, time.Minute
 	return r
 }
 
 // atOncePerUser returns a route rule of limit calls under way for each value of the header x-user-id.
-func atOncePerUser(id, resource string, limit int64) rule.GatewayFlowRule {
+func atOncePerUser(id, resource string, limit int64) rule.LimitRule {
 	r := atOnce(id, resource, limit)
 	r.Param = &rule.ParamItem{Source: rule.SourceHeader, FieldName: "X-User-Id"}
 	return r
@@ -52,8 +52,8 @@ func wantInFlight(t testing.TB, e *engine.Engine, what string, want ...int64) {
 func TestConcurrency(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, rule.Set{
-		GatewayFlow: []rule.GatewayFlowRule{atOnce("route", "orders", 5), atOncePerUser("user", "orders", 2), ofAPI(atOnce("group", "api", 3))},
-		APIs:        []rule.APIDefinition{api("api", rule.PredicateItem{Pattern: "/api", Match: rule.PathPrefix})},
+		Limits: []rule.LimitRule{atOnce("route", "orders", 5), atOncePerUser("user", "orders", 2), ofAPI(atOnce("group", "api", 3))},
+		APIs:   []rule.APIDefinition{api("api", rule.PredicateItem{Pattern: "/api", Match: rule.PathPrefix})},
 	})
 	bob := underWay(e, 3, request("orders", "/api/1", "bob"))
 	if len(bob) != 2 {
@@ -88,7 +88,7 @@ func TestConcurrency(t *testing.T) {
 
 func TestConcurrencyHits(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{atOnce("route", "orders", 5), atOncePerUser("user", "orders", 2)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{atOnce("route", "orders", 5), atOncePerUser("user", "orders", 2)}})
 	var c engine.Call
 	q := request("orders", "", "bob")
 	q.Hits = 3
@@ -119,7 +119,7 @@ func TestConcurrencyHits(t *testing.T) {
 
 func TestConcurrencyChargesAllOrNothing(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{atOnce("route", "orders", 5), flow("rate", "orders", 1)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{atOnce("route", "orders", 5), flow("rate", "orders", 1)}})
 	if got := len(underWay(e, 3, request("orders", "", ""))); got != 1 {
 		t.Fatalf("%d passed", got)
 	}
@@ -132,7 +132,7 @@ func TestConcurrencyOfNoLimitAndInShadow(t *testing.T) {
 	shadow.Shadow = true
 	unlimited := atOnce("unlimited", "other", 1)
 	unlimited.Unlimited = true
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{shadow, unlimited, atOnce("closed", "closed", 0)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{shadow, unlimited, atOnce("closed", "closed", 0)}})
 	tokens := underWay(e, 3, request("orders", "", ""))
 	if len(tokens) != 3 || tokens[0] == (engine.Token{}) || tokens[1] != (engine.Token{}) {
 		t.Fatalf("in shadow: tokens %v", tokens)
@@ -144,7 +144,7 @@ func TestConcurrencyOfNoLimitAndInShadow(t *testing.T) {
 	if len(underWay(e, 2, request("closed", "", ""))) != 0 {
 		t.Error("a limit of 0 lets calls pass")
 	}
-	if !e.Outcomes() || newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("a", "a", 1)}}).Outcomes() {
+	if !e.Outcomes() || newEngine(t, rule.Set{Limits: []rule.LimitRule{flow("a", "a", 1)}}).Outcomes() {
 		t.Error("Outcomes")
 	}
 }
@@ -153,7 +153,7 @@ func TestConcurrencyOfNoLimitAndInShadow(t *testing.T) {
 // their rule has gone.
 func TestConcurrencyAcrossReloads(t *testing.T) {
 	t.Parallel()
-	set := func(rules ...rule.GatewayFlowRule) rule.Set { return rule.Set{GatewayFlow: rules} }
+	set := func(rules ...rule.LimitRule) rule.Set { return rule.Set{Limits: rules} }
 	e := newEngine(t, set(atOnce("route", "orders", 2), atOncePerUser("user", "orders", 1<<20)))
 	tokens := underWay(e, 3, request("orders", "", "bob"))
 	apply(t, e, set(atOnce("route", "orders", 3), atOncePerUser("user", "orders", 1<<30)))
@@ -189,7 +189,7 @@ func TestLeaseBeginsWithTheAnswer(t *testing.T) {
 	t.Parallel()
 	short := atOnce("route", "orders", 9)
 	short.Lease = time.Second
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{short, queueing("q", "orders", 1, 10*time.Second)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{short, queueing("q", "orders", 1, 10*time.Second)}})
 	c := engine.Call{MaxWait: time.Minute}
 	for range 4 {
 		decide(e, start, &c, request("orders", "", ""))
@@ -220,7 +220,7 @@ func TestConcurrencyTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole, each := rapid.Int64Range(0, 9).Draw(t, "whole"), rapid.Int64Range(0, 4).Draw(t, "each")
 		rules := func() rule.Set {
-			return rule.Set{GatewayFlow: []rule.GatewayFlowRule{atOnce("route", "orders", whole), atOncePerUser("user", "orders", each)}}
+			return rule.Set{Limits: []rule.LimitRule{atOnce("route", "orders", whole), atOncePerUser("user", "orders", each)}}
 		}
 		e := engine.New(engine.Options{})
 		if _, err := e.Apply(start, rules()); err != nil {
@@ -331,7 +331,7 @@ func TestConcurrencyRaces(t *testing.T) {
 	t.Parallel()
 	const limit = 20
 	set := func(n int64) rule.Set {
-		return rule.Set{GatewayFlow: []rule.GatewayFlowRule{atOnce("route", "orders", n), atOncePerUser("user", "orders", 3)}}
+		return rule.Set{Limits: []rule.LimitRule{atOnce("route", "orders", n), atOncePerUser("user", "orders", 3)}}
 	}
 	e := newEngine(t, set(limit))
 	var clock atomic.Int64
@@ -403,7 +403,7 @@ func TestConcurrencyRaces(t *testing.T) {
 
 // Not parallel: AllocsPerRun counts all goroutines.
 func TestOutcomesAllocateNothing(t *testing.T) {
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{
 		atOnce("route", "orders", 9), atOncePerUser("user", "orders", 9), atOnce("third", "orders", 9), flow("rate", "orders", 1000),
 	}})
 	var c engine.Call
@@ -431,7 +431,7 @@ func TestOutcomesAllocateNothing(t *testing.T) {
 
 // BenchmarkDecideComplete decides and ends a call of two rules of calls under way.
 func BenchmarkDecideComplete(b *testing.B) {
-	e := newEngine(b, rule.Set{GatewayFlow: []rule.GatewayFlowRule{atOnce("route", "orders", 1000), atOncePerUser("user", "orders", 1000)}})
+	e := newEngine(b, rule.Set{Limits: []rule.LimitRule{atOnce("route", "orders", 1000), atOncePerUser("user", "orders", 1000)}})
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		var c engine.Call
@@ -446,7 +446,7 @@ func BenchmarkDecideComplete(b *testing.B) {
 // BenchmarkTokensNeverCompleted issues a million tokens that nobody reports, and expires them.
 func BenchmarkTokensNeverCompleted(b *testing.B) {
 	for b.Loop() {
-		e := newEngine(b, rule.Set{GatewayFlow: []rule.GatewayFlowRule{atOnce("route", "orders", 1<<30)}})
+		e := newEngine(b, rule.Set{Limits: []rule.LimitRule{atOnce("route", "orders", 1<<30)}})
 		var c engine.Call
 		c.Items = []engine.Request{request("orders", "", "")}
 		const tokens = 1_000_000

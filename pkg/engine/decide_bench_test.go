@@ -15,7 +15,7 @@ const benchKeys = 10_000
 // benchSet holds two rules for the route orders, one of them per user, and as many others that do
 // not concern it: half are of other routes, half of API groups over other paths.
 func benchSet(limit int64, others int) rule.Set {
-	set := rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("route", "orders", limit), perUser("user", "orders", limit)}}
+	set := rule.Set{Limits: []rule.LimitRule{flow("route", "orders", limit), perUser("user", "orders", limit)}}
 	for i := range others {
 		name := fmt.Sprintf("other-%05d", i)
 		r := flow(name, name, limit)
@@ -23,7 +23,7 @@ func benchSet(limit int64, others int) rule.Set {
 			r = ofAPI(r)
 			set.APIs = append(set.APIs, api(name, rule.PredicateItem{Pattern: "/" + name + "/**", Match: rule.PathPrefix}))
 		}
-		set.GatewayFlow = append(set.GatewayFlow, r)
+		set.Limits = append(set.Limits, r)
 	}
 	return set
 }

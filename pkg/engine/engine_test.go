@@ -14,21 +14,21 @@ import (
 )
 
 // flow returns a route rule of limit per second.
-func flow(id, resource string, limit int64) rule.GatewayFlowRule {
-	return rule.GatewayFlowRule{
+func flow(id, resource string, limit int64) rule.LimitRule {
+	return rule.LimitRule{
 		ID: id, Resource: resource, Limit: limit, Interval: time.Second, SampleCount: 10, MaxKeys: 1 << 20,
 	}
 }
 
 // perUser returns a route rule of limit per second and value of the header x-user-id.
-func perUser(id, resource string, limit int64) rule.GatewayFlowRule {
+func perUser(id, resource string, limit int64) rule.LimitRule {
 	r := flow(id, resource, limit)
 	r.SampleCount = 2
 	r.Param = &rule.ParamItem{Source: rule.SourceHeader, FieldName: "X-User-Id"}
 	return r
 }
 
-func ofAPI(r rule.GatewayFlowRule) rule.GatewayFlowRule {
+func ofAPI(r rule.LimitRule) rule.LimitRule {
 	r.Mode = rule.ModeAPI
 	return r
 }
@@ -73,8 +73,8 @@ func request(resource, path, user string) engine.Request {
 func TestRefusalBySecondRuleChargesNothing(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, rule.Set{
-		GatewayFlow: []rule.GatewayFlowRule{flow("route", "orders", 10), ofAPI(flow("group", "writes", 2))},
-		APIs:        []rule.APIDefinition{api("writes", rule.PredicateItem{Pattern: "/orders", Match: rule.PathPrefix})},
+		Limits: []rule.LimitRule{flow("route", "orders", 10), ofAPI(flow("group", "writes", 2))},
+		APIs:   []rule.APIDefinition{api("writes", rule.PredicateItem{Pattern: "/orders", Match: rule.PathPrefix})},
 	})
 	if got := passes(e, start, 5, request("orders", "/orders/7", "")); got != 2 {
 		t.Fatalf("%d of 5 passed, want the group's 2", got)
@@ -86,7 +86,7 @@ func TestRefusalBySecondRuleChargesNothing(t *testing.T) {
 
 func TestSeveralDescriptorsAreOneCall(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("a", "a", 3), flow("b", "b", 1)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{flow("a", "a", 3), flow("b", "b", 1)}})
 	var c engine.Call
 	c.Items = []engine.Request{request("a", "", ""), request("b", "", "")}
 	e.Decide(start, &c)
@@ -111,7 +111,7 @@ func TestDecidingRule(t *testing.T) {
 	t.Parallel()
 	slow := flow("slow", "r", 1)
 	slow.Interval = 60 * time.Second
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("fast", "r", 1), slow, flow("wide", "r", 9)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{flow("fast", "r", 1), slow, flow("wide", "r", 9)}})
 	var c engine.Call
 	c.Items = []engine.Request{request("r", "", "")}
 	e.Decide(start, &c)
@@ -133,7 +133,7 @@ func TestShadowNeverRefusesNorBlocksOthers(t *testing.T) {
 	t.Parallel()
 	shadow := flow("shadow", "r", 1)
 	shadow.Shadow = true
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{shadow, flow("real", "r", 3)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{shadow, flow("real", "r", 3)}})
 	var c engine.Call
 	for i, want := range []struct {
 		code   engine.Code
@@ -154,7 +154,7 @@ func TestShadowNeverRefusesNorBlocksOthers(t *testing.T) {
 func TestPathTooLargeRefusesGroupsThatLookAtPaths(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, rule.Set{
-		GatewayFlow: []rule.GatewayFlowRule{ofAPI(flow("paths", "paths", 9)), ofAPI(flow("hosts", "hosts", 9))},
+		Limits: []rule.LimitRule{ofAPI(flow("paths", "paths", 9)), ofAPI(flow("hosts", "hosts", 9))},
 		APIs: []rule.APIDefinition{
 			api("paths", rule.PredicateItem{Pattern: "/a"}),
 			api("hosts", rule.PredicateItem{Host: "h"}),
@@ -175,7 +175,7 @@ func TestRegularExpressionsWithinBounds(t *testing.T) {
 	var set rule.Set
 	for i := range 300 {
 		name := fmt.Sprint("g", i)
-		set.GatewayFlow = append(set.GatewayFlow, ofAPI(flow(name, name, 1000)))
+		set.Limits = append(set.Limits, ofAPI(flow(name, name, 1000)))
 		set.APIs = append(set.APIs, api(name, rule.PredicateItem{Pattern: fmt.Sprintf("/(a|b)*x%d", i), Match: rule.PathRegex}))
 	}
 	whole := perUser("regex", "users", 1000)
@@ -183,7 +183,7 @@ func TestRegularExpressionsWithinBounds(t *testing.T) {
 	for i := range 20 {
 		r := whole
 		r.ID = fmt.Sprint("regex", i)
-		set.GatewayFlow = append(set.GatewayFlow, r)
+		set.Limits = append(set.Limits, r)
 	}
 	e := newEngine(t, set)
 	var c engine.Call
@@ -210,8 +210,8 @@ func TestRegularExpressionsWithinBounds(t *testing.T) {
 func TestCatchAllRefusesWhatIsUnknown(t *testing.T) {
 	t.Parallel()
 	set := rule.Set{
-		GatewayFlow: []rule.GatewayFlowRule{ofAPI(flow("rest", "rest", 9))},
-		APIs:        []rule.APIDefinition{api("rest", rule.PredicateItem{Other: true})},
+		Limits: []rule.LimitRule{ofAPI(flow("rest", "rest", 9))},
+		APIs:   []rule.APIDefinition{api("rest", rule.PredicateItem{Other: true})},
 	}
 	for i, suffix := range []string{"css", "js", "png", "svg", "woff"} {
 		set.APIs = append(set.APIs, api(fmt.Sprint("static", i), rule.PredicateItem{Pattern: `.*\.` + suffix, Match: rule.PathRegex}))
@@ -243,7 +243,7 @@ func TestShadowTakesNoWorkFromOthers(t *testing.T) {
 		r := perUser(id, "r", 10)
 		r.Shadow, r.Unlimited = shadow, unlimited
 		r.Param.Pattern, r.Param.Match = "a+", rule.MatchRegex
-		set.GatewayFlow = append(set.GatewayFlow, r)
+		set.Limits = append(set.Limits, r)
 	}
 	for i := range 6 {
 		add(fmt.Sprint("shadow", i), true, false)
@@ -260,7 +260,7 @@ func TestShadowTakesNoWorkFromOthers(t *testing.T) {
 
 func TestCancelGivesBack(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("whole", "r", 1), perUser("user", "r", 1)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{flow("whole", "r", 1), perUser("user", "r", 1)}})
 	var c engine.Call
 	c.Items = []engine.Request{request("r", "", "bob")}
 	e.Decide(start, &c)
@@ -276,7 +276,7 @@ func TestCancelGivesBack(t *testing.T) {
 
 func TestReload(t *testing.T) {
 	t.Parallel()
-	set := rule.Set{Revision: "1", GatewayFlow: []rule.GatewayFlowRule{flow("a", "a", 5), perUser("b", "b", 5), flow("gone", "g", 1)}}
+	set := rule.Set{Revision: "1", Limits: []rule.LimitRule{flow("a", "a", 5), perUser("b", "b", 5), flow("gone", "g", 1)}}
 	e := newEngine(t, set)
 	used := func(resource string, n int) {
 		if got := passes(e, start, n, request(resource, "", "bob")); got != n {
@@ -286,7 +286,7 @@ func TestReload(t *testing.T) {
 	used("a", 3)
 	used("b", 3)
 	set.Revision = "2"
-	set.GatewayFlow = []rule.GatewayFlowRule{flow("a", "a", 4), perUser("b", "b", 3), flow("new", "n", 1)}
+	set.Limits = []rule.LimitRule{flow("a", "a", 4), perUser("b", "b", 3), flow("new", "n", 1)}
 	changes := apply(t, e, set)
 	if !slices.Equal(changes.Added, []string{"new"}) || !slices.Equal(changes.Removed, []string{"gone"}) || changes.Fresh != nil {
 		t.Errorf("changes %+v", changes)
@@ -300,7 +300,7 @@ func TestReload(t *testing.T) {
 	if got := e.Rules()[0].Rule.Passed.Load(); got != 4 {
 		t.Errorf("counter of a is %d after the reload, want 4", got)
 	}
-	set.GatewayFlow[0].Interval = 2 * time.Second
+	set.Limits[0].Interval = 2 * time.Second
 	changes = apply(t, e, set)
 	if !slices.Equal(changes.Fresh, []string{"a"}) {
 		t.Errorf("a new interval: changes %+v, want a fresh", changes)
@@ -312,10 +312,10 @@ func TestReload(t *testing.T) {
 
 func TestBadSetChangesNothing(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{Revision: "good", GatewayFlow: []rule.GatewayFlowRule{flow("a", "a", 1)}})
+	e := newEngine(t, rule.Set{Revision: "good", Limits: []rule.LimitRule{flow("a", "a", 1)}})
 	bad := flow("b", "b", 1)
 	bad.SampleCount = 7
-	if _, err := e.Apply(start, rule.Set{Revision: "bad", GatewayFlow: []rule.GatewayFlowRule{flow("a", "a", 9), bad}}); err == nil {
+	if _, err := e.Apply(start, rule.Set{Revision: "bad", Limits: []rule.LimitRule{flow("a", "a", 9), bad}}); err == nil {
 		t.Fatal("a sample count that does not divide the interval was accepted")
 	}
 	if e.Revision() != "good" || passes(e, start, 5, request("a", "", "")) != 1 {
@@ -329,7 +329,7 @@ func TestReloadReturnsKeys(t *testing.T) {
 	e := engine.New(engine.Options{MaxKeysTotal: 2})
 	a, b := perUser("a", "r", 1), perUser("b", "r", 1)
 	a.Overflow, b.Overflow = rule.OverflowBlock, rule.OverflowBlock
-	apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{a}})
+	apply(t, e, rule.Set{Limits: []rule.LimitRule{a}})
 	for _, user := range []string{"x", "y"} {
 		if passes(e, start, 1, request("r", "", user)) != 1 {
 			t.Fatalf("user %s found no room", user)
@@ -338,7 +338,7 @@ func TestReloadReturnsKeys(t *testing.T) {
 	if passes(e, start, 1, request("r", "", "z")) != 0 {
 		t.Fatal("a third key was tracked in a budget of two")
 	}
-	apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{b}})
+	apply(t, e, rule.Set{Limits: []rule.LimitRule{b}})
 	if passes(e, start, 1, request("r", "", "z")) != 1 {
 		t.Error("the keys of the rule that left still take the budget")
 	}
@@ -346,7 +346,7 @@ func TestReloadReturnsKeys(t *testing.T) {
 
 func TestConcurrentBound(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("whole", "r", 100), perUser("user", "r", 100)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{flow("whole", "r", 100), perUser("user", "r", 100)}})
 	var passed atomic.Int64
 	var wg sync.WaitGroup
 	for range 64 {
@@ -362,7 +362,7 @@ func TestConcurrentBound(t *testing.T) {
 // the passed calls took from it.
 func TestConcurrentAllOrNothing(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("a", "a", 300), perUser("b", "b", 200)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{flow("a", "a", 300), perUser("b", "b", 200)}})
 	var onA, onB atomic.Int64
 	var wg sync.WaitGroup
 	for g := range 16 {
@@ -404,7 +404,7 @@ func TestConcurrentAllOrNothing(t *testing.T) {
 // lets anything pass.
 func TestReloadWhileDeciding(t *testing.T) {
 	t.Parallel()
-	e := newEngine(t, rule.Set{GatewayFlow: []rule.GatewayFlowRule{flow("closed", "closed", 0), perUser("u", "u", 5)}})
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{flow("closed", "closed", 0), perUser("u", "u", 5)}})
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	for range 4 {
@@ -424,7 +424,7 @@ func TestReloadWhileDeciding(t *testing.T) {
 		})
 	}
 	for i := range 200 {
-		apply(t, e, rule.Set{GatewayFlow: []rule.GatewayFlowRule{perUser("u", "u", int64(i%9)), flow("closed", "closed", 0)}})
+		apply(t, e, rule.Set{Limits: []rule.LimitRule{perUser("u", "u", int64(i%9)), flow("closed", "closed", 0)}})
 		e.Maintain(start)
 	}
 	close(stop)
@@ -433,7 +433,7 @@ func TestReloadWhileDeciding(t *testing.T) {
 
 func TestDecideAllocatesNothing(t *testing.T) {
 	e := newEngine(t, rule.Set{
-		GatewayFlow: []rule.GatewayFlowRule{
+		Limits: []rule.LimitRule{
 			flow("route", "orders", 1000), perUser("user", "orders", 10), ofAPI(perUser("group", "api", 1000)), ofAPI(flow("re", "re", 5)),
 		},
 		APIs: []rule.APIDefinition{

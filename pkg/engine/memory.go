@@ -57,7 +57,7 @@ func (s *snapshot) release(next *snapshot) {
 }
 
 // memory finds the rule's memory in the snapshot in force, or makes a new one.
-func (c *compiler) memory(g *rule.GatewayFlowRule) (memory, error) {
+func (c *compiler) memory(g *rule.LimitRule) (memory, error) {
 	// A burst needs another memory than a window without one, rates keep fractions of their scale,
 	// and what a table is made of is part of what it is.
 	key := fmt.Sprintf("%s\x00%s/%v/%d", g.Domain, g.StateKey(), g.Burst > 0, g.Scale)
@@ -79,7 +79,7 @@ func (c *compiler) memory(g *rule.GatewayFlowRule) (memory, error) {
 	return m, nil
 }
 
-func (c *compiler) newMemory(g *rule.GatewayFlowRule) (m memory, err error) {
+func (c *compiler) newMemory(g *rule.LimitRule) (m memory, err error) {
 	if g.Param != nil {
 		return c.newKeyedMemory(g)
 	}
@@ -98,7 +98,7 @@ func (c *compiler) newMemory(g *rule.GatewayFlowRule) (m memory, err error) {
 	return m, err
 }
 
-func (c *compiler) newKeyedMemory(g *rule.GatewayFlowRule) (m memory, err error) {
+func (c *compiler) newKeyedMemory(g *rule.LimitRule) (m memory, err error) {
 	switch shapeOf(g) {
 	case shapeCalls:
 		m.keyedCalls, err = window.NewKeyInflight(keyInflight(g, c.budget))
@@ -120,7 +120,7 @@ func (c *compiler) newKeyedMemory(g *rule.GatewayFlowRule) (m memory, err error)
 }
 
 // controller returns the controller that spends the memory as the rule says.
-func (m memory) controller(g *rule.GatewayFlowRule) controller {
+func (m memory) controller(g *rule.LimitRule) controller {
 	switch {
 	case m.calls != nil:
 		return &concurrencyController{f: m.calls, limit: g.Limit}

@@ -18,7 +18,7 @@ const (
 	shapeCalls
 )
 
-func shapeOf(g *rule.GatewayFlowRule) shape {
+func shapeOf(g *rule.LimitRule) shape {
 	switch {
 	case g.Grade == rule.GradeConcurrency:
 		return shapeCalls
@@ -33,19 +33,19 @@ func shapeOf(g *rule.GatewayFlowRule) shape {
 }
 
 // rateOf returns the count as it was written, per interval as it was written.
-func rateOf(g *rule.GatewayFlowRule) window.Rate {
+func rateOf(g *rule.LimitRule) window.Rate {
 	scale := max(g.Scale, 1)
 	return window.Rate{Count: g.Limit, Denominator: scale, Interval: g.Interval / time.Duration(scale)}
 }
 
-func windowMode(g *rule.GatewayFlowRule) window.Mode {
+func windowMode(g *rule.LimitRule) window.Mode {
 	if g.Window == rule.WindowStrict {
 		return window.Strict
 	}
 	return window.Aligned
 }
 
-func overflowOf(g *rule.GatewayFlowRule) window.Overflow {
+func overflowOf(g *rule.LimitRule) window.Overflow {
 	switch g.Overflow {
 	case rule.OverflowBlock:
 		return window.OverflowBlock
@@ -55,7 +55,7 @@ func overflowOf(g *rule.GatewayFlowRule) window.Overflow {
 	return window.OverflowSketch
 }
 
-func keyTable(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyTableConfig {
+func keyTable(g *rule.LimitRule, b *window.KeyBudget) window.KeyTableConfig {
 	return window.KeyTableConfig{
 		SampleCount: g.SampleCount, Interval: g.Interval, Mode: windowMode(g),
 		Layout:  window.LayoutFor(g.SampleCount, windowMode(g), g.Limit),
@@ -63,28 +63,28 @@ func keyTable(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyTableConfi
 	}
 }
 
-func keyThrottle(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyThrottleConfig {
+func keyThrottle(g *rule.LimitRule, b *window.KeyBudget) window.KeyThrottleConfig {
 	return window.KeyThrottleConfig{MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b}
 }
 
-func keyBucket(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyBucketConfig {
+func keyBucket(g *rule.LimitRule, b *window.KeyBudget) window.KeyBucketConfig {
 	return window.KeyBucketConfig{Interval: g.Interval, MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b}
 }
 
-func keyBurst(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyBurstConfig {
+func keyBurst(g *rule.LimitRule, b *window.KeyBudget) window.KeyBurstConfig {
 	return window.KeyBurstConfig{
 		SampleCount: g.SampleCount, Interval: g.Interval, Mode: windowMode(g),
 		MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b,
 	}
 }
 
-func keyInflight(g *rule.GatewayFlowRule, b *window.KeyBudget) window.KeyInflightConfig {
+func keyInflight(g *rule.LimitRule, b *window.KeyBudget) window.KeyInflightConfig {
 	return window.KeyInflightConfig{MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b}
 }
 
 // MaxKeyBytes returns the memory that the key table of a rule takes at full size; 0 for a rule
 // without one.
-func MaxKeyBytes(g *rule.GatewayFlowRule) int64 {
+func MaxKeyBytes(g *rule.LimitRule) int64 {
 	if g.Param == nil || g.Unlimited {
 		return 0
 	}

@@ -47,15 +47,15 @@ func (c *compiler) compile(set rule.Set) error {
 		revision: set.Revision,
 		open:     newDomain(),
 		claimed:  make(map[string]*domain, len(set.Claimed)),
-		rules:    make([]*CompiledRule, 0, len(set.GatewayFlow)+len(set.Degrade)),
-		memories: make(map[string]memory, len(set.GatewayFlow)+len(set.Degrade)),
+		rules:    make([]*CompiledRule, 0, len(set.Limits)+len(set.Degrade)),
+		memories: make(map[string]memory, len(set.Limits)+len(set.Degrade)),
 	}
 	for _, name := range set.Claimed {
 		c.next.claimed[name] = newDomain()
 	}
 	counters := c.old.counters()
-	for i := range set.GatewayFlow {
-		r, err := c.rule(&set.GatewayFlow[i], counters)
+	for i := range set.Limits {
+		r, err := c.rule(&set.Limits[i], counters)
 		if err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (s *snapshot) counters() map[ruleName]*Counters {
 	return m
 }
 
-func (c *compiler) rule(g *rule.GatewayFlowRule, counters map[ruleName]*Counters) (*CompiledRule, error) {
+func (c *compiler) rule(g *rule.LimitRule, counters map[ruleName]*Counters) (*CompiledRule, error) {
 	r := &CompiledRule{
 		ID: g.ID, Domain: g.Domain, Resource: g.Resource, Mode: g.Mode,
 		Limit: g.Limit, Burst: g.Burst, Unlimited: g.Unlimited, Interval: g.Interval,

@@ -44,7 +44,7 @@ type model struct {
 
 // application is one rule applied to one request.
 type application struct {
-	r           *rule.GatewayFlowRule
+	r           *rule.LimitRule
 	item, order int
 	budget      *naive.LeapArray
 	n, ask      int64
@@ -93,8 +93,8 @@ func (m *model) collect(now int64, c *engine.Call, i int, before []*application)
 	groups := match.Groups(m.set.APIs, domain, q.Host, q.Method, q.Path)
 	var out []*application
 	apply := func(mode rule.ResourceMode, resource string) {
-		for j := range m.set.GatewayFlow {
-			r := &m.set.GatewayFlow[j]
+		for j := range m.set.Limits {
+			r := &m.set.Limits[j]
 			if r.Domain != domain || r.Mode != mode || r.Resource != resource {
 				continue
 			}
@@ -113,7 +113,7 @@ func (m *model) collect(now int64, c *engine.Call, i int, before []*application)
 	return out
 }
 
-func (m *model) apply(now int64, q *engine.Request, r *rule.GatewayFlowRule, before []*application) *application {
+func (m *model) apply(now int64, q *engine.Request, r *rule.LimitRule, before []*application) *application {
 	a := &application{r: r, n: min(q.Hits, 1<<40), unspendable: r.Unlimited}
 	if q.Kind == engine.Peek {
 		a.n = 1
@@ -219,8 +219,8 @@ func verdict(now int64, item int, all []*application) engine.Verdict {
 	return v
 }
 
-func drawRule(t *rapid.T, i int) rule.GatewayFlowRule {
-	r := rule.GatewayFlowRule{
+func drawRule(t *rapid.T, i int) rule.LimitRule {
+	r := rule.LimitRule{
 		ID:          fmt.Sprint("r", i),
 		Domain:      rapid.SampledFrom([]string{"", "", "claimed"}).Draw(t, "domain"),
 		Mode:        rapid.SampledFrom([]rule.ResourceMode{rule.ModeRoute, rule.ModeAPI}).Draw(t, "mode"),
@@ -295,7 +295,7 @@ func TestDecideAgainstTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		set := rule.Set{Claimed: []string{"claimed"}}
 		for i := range rapid.IntRange(1, 6).Draw(t, "rules") {
-			set.GatewayFlow = append(set.GatewayFlow, drawRule(t, i))
+			set.Limits = append(set.Limits, drawRule(t, i))
 		}
 		for i := range 3 {
 			set.APIs = append(set.APIs, drawAPI(t, i))

@@ -153,7 +153,7 @@ func checkAnswer(t testing.TB, contentType, body, name, value, id, resource stri
 	if problems.Err() != nil {
 		return false
 	}
-	r := &set.GatewayFlow[0]
+	r := &set.Limits[0]
 	for _, reset := range []time.Duration{time.Duration(max(reset, 0)), 0} {
 		headers, got := filled(t, r.Response, refusal(r.ID, r.Resource, reset))
 		if len(headers) > 2 {

@@ -141,8 +141,8 @@ func TestGroupReferences(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if len(set.GatewayFlow) != 4 || len(set.APIs) != 2 || ps.Err() != nil {
-		t.Errorf("warnings kept rules from being loaded: %d rules, %d groups, %v", len(set.GatewayFlow), len(set.APIs), ps.Err())
+	if len(set.Limits) != 4 || len(set.APIs) != 2 || ps.Err() != nil {
+		t.Errorf("warnings kept rules from being loaded: %d rules, %d groups, %v", len(set.Limits), len(set.APIs), ps.Err())
 	}
 	if len(ps.Warnings()) != len(want) || len(ps.Errors()) != 0 {
 		t.Errorf("%d warnings and %d errors, want %d and 0", len(ps.Warnings()), len(ps.Errors()), len(want))

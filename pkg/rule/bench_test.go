@@ -30,7 +30,7 @@ func benchmarkLoad(b *testing.B, name string) {
 	b.ReportAllocs()
 	for b.Loop() {
 		set, ps := Load([]File{{name, data}}, Options{})
-		if ps.Err() != nil || len(set.GatewayFlow) != 10_000 {
+		if ps.Err() != nil || len(set.Limits) != 10_000 {
 			b.Fatal(ps.Err())
 		}
 	}

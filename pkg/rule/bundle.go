@@ -45,7 +45,7 @@ func (f *fileLoad) list(k kind, at spot, n *node) {
 	if k == kindGatewayFlow {
 		const most = 1 << 14 // there may be as many mistakes as items, which take no room
 		more := min(len(n.items), most)
-		f.set.GatewayFlow = slices.Grow(f.set.GatewayFlow, more)
+		f.set.Limits = slices.Grow(f.set.Limits, more)
 		f.references = slices.Grow(f.references, more)
 	}
 	for i, item := range n.items {

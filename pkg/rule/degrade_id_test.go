@@ -79,7 +79,7 @@ func TestDegradeStateKey(t *testing.T) {
 		}
 		seen[r.StateKey()] = true
 	}
-	g := GatewayFlowRule{ID: "x", Resource: "a", Interval: time.Second, SampleCount: 10}
+	g := LimitRule{ID: "x", Resource: "a", Interval: time.Second, SampleCount: 10}
 	if seen[g.StateKey()] {
 		t.Error("a gateway flow rule has the key of a degrade rule")
 	}

@@ -29,8 +29,8 @@ func loadAny(t *testing.T, ext string, data []byte) {
 	for _, stem := range []string{"gw-flow-rules", "gw-api-definitions", "rules", "flow-rules", "degrade-rules"} {
 		set, ps := Load([]File{{stem + ext, data}}, Options{})
 		failed := ps.Err() != nil
-		if failed != (set.Revision == "") || failed && len(set.GatewayFlow)+len(set.APIs)+len(set.Degrade) > 0 {
-			t.Fatalf("%s: %d rules, revision %q, error %v", stem, len(set.GatewayFlow), set.Revision, ps.Err())
+		if failed != (set.Revision == "") || failed && len(set.Limits)+len(set.APIs)+len(set.Degrade) > 0 {
+			t.Fatalf("%s: %d rules, revision %q, error %v", stem, len(set.Limits), set.Revision, ps.Err())
 		}
 		for _, p := range ps {
 			if p.Pos.File != stem+ext || p.Pos.Line < 0 || p.Pos.Column < 0 || p.Message == "" {
@@ -38,8 +38,8 @@ func loadAny(t *testing.T, ext string, data []byte) {
 			}
 		}
 		ids := make(map[string]bool)
-		for i := range set.GatewayFlow {
-			r := &set.GatewayFlow[i]
+		for i := range set.Limits {
+			r := &set.Limits[i]
 			if reason := broken(r); ids[r.ID] || r.ID == "" || reason != "" {
 				t.Fatalf("%s: rule %+v", reason, r)
 			}

@@ -108,7 +108,7 @@ func (f *fileLoad) gatewayFlow(at spot, n *node) {
 	if !decodeMapping(f, &gatewaySchema, at, n, d) {
 		return
 	}
-	r := GatewayFlowRule{
+	r := LimitRule{
 		Pos:       f.position(at),
 		Domain:    f.domain,
 		ID:        d.id.v,
@@ -144,13 +144,13 @@ func (f *fileLoad) gatewayFlow(at spot, n *node) {
 		r.ID, r.DerivedID = deriveID(&r, seconds), true
 	}
 	if f.claimID(at, &d.id, r.ID, "limits") {
-		f.set.GatewayFlow = append(f.set.GatewayFlow, r)
+		f.set.Limits = append(f.set.Limits, r)
 	}
 }
 
 // checkFlow fills in how a rule counts requests over time: in an interval of so many seconds, unless
 // that could not be read.
-func (f *fileLoad) checkFlow(d *gatewayDraft, seconds int64, ok bool, r *GatewayFlowRule) {
+func (f *fileLoad) checkFlow(d *gatewayDraft, seconds int64, ok bool, r *LimitRule) {
 	if d.grade.ok {
 		f.checkNoLease(d)
 	}

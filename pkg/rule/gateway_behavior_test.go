@@ -120,10 +120,10 @@ func TestGatewayBehaviorMeaning(t *testing.T) {
 			t.Run(tt.name+param, func(t *testing.T) {
 				t.Parallel()
 				set, text := bothForms(t, "gw-flow-rules", `[{"resource": "a", `+tt.fields+param+`}]`, Options{})
-				if len(set.GatewayFlow) != 1 {
+				if len(set.Limits) != 1 {
 					t.Fatalf("not loaded: %s", text)
 				}
-				r, w := set.GatewayFlow[0], tt.want
+				r, w := set.Limits[0], tt.want
 				if param != "" && w.samples > 0 {
 					w.samples = keyedSampleCount
 				}
@@ -150,10 +150,10 @@ func TestBehaviorIDs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		set, text := problems(t, "gw-flow-rules.json", `[{"resource": "a", `+tt.fields+`}]`, Options{})
-		if len(set.GatewayFlow) != 1 {
+		if len(set.Limits) != 1 {
 			t.Fatal(text)
 		}
-		if got := set.GatewayFlow[0].ID; got != tt.want {
+		if got := set.Limits[0].ID; got != tt.want {
 			t.Errorf("%s: id %s, want %s", tt.fields, got, tt.want)
 		}
 	}
@@ -165,10 +165,10 @@ func TestStateOutlivesANewLimit(t *testing.T) {
 	t.Parallel()
 	key := func(format string, value any) string {
 		set, text := problems(t, "gw-flow-rules.json", fmt.Sprintf(`[{"id": "x", "resource": "a", `+format+`}]`, value), Options{})
-		if len(set.GatewayFlow) != 1 {
+		if len(set.Limits) != 1 {
 			t.Fatal(text)
 		}
-		return set.GatewayFlow[0].StateKey()
+		return set.Limits[0].StateKey()
 	}
 	tests := []struct {
 		name, format string

@@ -16,7 +16,7 @@ const (
 // checkConcurrency fills in what a limit of calls under way needs, and refuses what only rules that
 // count over time have. The interval means nothing to it, whether or not it is written: dashboards
 // always write one.
-func (f *fileLoad) checkConcurrency(d *gatewayDraft, r *GatewayFlowRule) {
+func (f *fileLoad) checkConcurrency(d *gatewayDraft, r *LimitRule) {
 	r.Grade, r.Window, r.Interval = GradeConcurrency, WindowNone, 0
 	for _, field := range []*located[int64]{&d.window, &d.sampleCount} {
 		if field.given && field.ok {

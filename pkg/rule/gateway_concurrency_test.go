@@ -74,10 +74,10 @@ func TestConcurrencyMeaning(t *testing.T) {
 	}
 	for _, tt := range tests {
 		set, text := bothForms(t, "gw-flow-rules", `[{"resource": "a", "grade": 0, `+tt.fields+`}]`, Options{})
-		if len(set.GatewayFlow) != 1 {
+		if len(set.Limits) != 1 {
 			t.Fatalf("%s: not loaded: %s", tt.name, text)
 		}
-		r := set.GatewayFlow[0]
+		r := set.Limits[0]
 		if got := (want{r.ID, r.Limit, r.Unlimited, r.Lease}); got != tt.want {
 			t.Errorf("%s: got %+v\nwant %+v", tt.name, got, tt.want)
 		}
@@ -86,7 +86,7 @@ func TestConcurrencyMeaning(t *testing.T) {
 		}
 	}
 	set, _ := bothForms(t, "gw-flow-rules", `[{"resource": "a", "count": 1, "intervalSec": 1}]`, Options{})
-	if r := set.GatewayFlow[0]; r.Grade != GradeQPS || r.Lease != 0 {
+	if r := set.Limits[0]; r.Grade != GradeQPS || r.Lease != 0 {
 		t.Errorf("a window: grade %v, lease %v", r.Grade, r.Lease)
 	}
 }

@@ -50,7 +50,7 @@ func (f *fileLoad) checkInterval(d *gatewayDraft) (seconds int64, ok bool) {
 }
 
 // checkRate turns count into whole requests over a whole number of seconds.
-func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *GatewayFlowRule) {
+func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *LimitRule) {
 	if !d.count.ok {
 		return
 	}
@@ -75,7 +75,7 @@ func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *GatewayFlowRule)
 }
 
 // unlimited says whether the count, which is valid, is above what is enforced.
-func (f *fileLoad) unlimited(d *gatewayDraft, r *GatewayFlowRule) bool {
+func (f *fileLoad) unlimited(d *gatewayDraft, r *LimitRule) bool {
 	if d.count.v.exact.Cmp(big.NewRat(MaxLimit, 1)) <= 0 {
 		return false
 	}
@@ -85,7 +85,7 @@ func (f *fileLoad) unlimited(d *gatewayDraft, r *GatewayFlowRule) bool {
 }
 
 // checkSampleCount fills in the number of slots, which must divide the interval.
-func (f *fileLoad) checkSampleCount(d *gatewayDraft, r *GatewayFlowRule) {
+func (f *fileLoad) checkSampleCount(d *gatewayDraft, r *LimitRule) {
 	if !d.sampleCount.ok {
 		return
 	}

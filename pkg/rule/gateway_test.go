@@ -17,13 +17,13 @@ func bothForms(t *testing.T, stem, data string, o Options) (Set, string) {
 		t.Errorf("as JSON\n%s\nas YAML\n%s", asJSON, got)
 	}
 	set.Revision, setYAML.Revision = "", ""
-	for i := range setYAML.GatewayFlow {
-		setYAML.GatewayFlow[i].Pos.File = stem + ".json"
+	for i := range setYAML.Limits {
+		setYAML.Limits[i].Pos.File = stem + ".json"
 	}
 	for i := range setYAML.Degrade {
 		setYAML.Degrade[i].Pos.File = stem + ".json"
 	}
-	if len(set.GatewayFlow)+len(set.Degrade) > 0 && !reflect.DeepEqual(set, setYAML) {
+	if len(set.Limits)+len(set.Degrade) > 0 && !reflect.DeepEqual(set, setYAML) {
 		t.Errorf("as JSON\n%+v\nas YAML\n%+v", set, setYAML)
 	}
 	return set, strings.ReplaceAll(asJSON, stem+".json:", "")
@@ -140,10 +140,10 @@ func TestGatewayFlowProblems(t *testing.T) {
 
 func TestGatewayFlowMeaning(t *testing.T) {
 	t.Parallel()
-	base := GatewayFlowRule{
+	base := LimitRule{
 		ID: "x", Resource: "a", Count: "5", Limit: 5, Interval: time.Second, Scale: 1, SampleCount: 10, MaxKeys: defaultMaxKeys,
 	}
-	with := func(change func(r *GatewayFlowRule)) GatewayFlowRule {
+	with := func(change func(r *LimitRule)) LimitRule {
 		r := base
 		change(&r)
 		return r
@@ -151,36 +151,36 @@ func TestGatewayFlowMeaning(t *testing.T) {
 	tests := []struct {
 		name, fields string
 		options      Options
-		want         GatewayFlowRule
+		want         LimitRule
 	}{
 		{"defaults", `"count": 5`, Options{}, base},
-		{"api", `"count": 5, "resourceMode": "api"`, Options{}, with(func(r *GatewayFlowRule) { r.Mode = ModeAPI })},
-		{"fraction", `"count": 2.5, "intervalSec": 3`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Interval, r.Scale = "2.5", 6*time.Second, 2 })},
-		{"count as Java writes it", `"count": 5.0`, Options{}, with(func(r *GatewayFlowRule) { r.Count = "5.0" })},
-		{"exponent", `"count": 5e-1`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Limit, r.Interval, r.Scale = "5e-1", 1, 2*time.Second, 2 })},
-		{"unlimited", `"count": 1.7976931348623157E308`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Limit, r.Unlimited = "1.7976931348623157E308", MaxLimit, true })},
-		{"blocks all", `"count": 0`, Options{}, with(func(r *GatewayFlowRule) { r.Count, r.Limit = "0", 0 })},
-		{"strict", `"count": 5, "window": "strict", "sampleCount": 20`, Options{}, with(func(r *GatewayFlowRule) { r.Window, r.SampleCount = WindowStrict, 20 })},
-		{"minutes", `"count": 5, "interval": 2, "intervalUnit": 1`, Options{}, with(func(r *GatewayFlowRule) { r.Interval = 2 * time.Minute })},
-		{"shadow", `"count": 5, "shadow": true`, Options{}, with(func(r *GatewayFlowRule) { r.Shadow = true })},
-		{"shadow for all", `"count": 5, "shadow": false`, Options{Shadow: true}, with(func(r *GatewayFlowRule) { r.Shadow = true })},
+		{"api", `"count": 5, "resourceMode": "api"`, Options{}, with(func(r *LimitRule) { r.Mode = ModeAPI })},
+		{"fraction", `"count": 2.5, "intervalSec": 3`, Options{}, with(func(r *LimitRule) { r.Count, r.Interval, r.Scale = "2.5", 6*time.Second, 2 })},
+		{"count as Java writes it", `"count": 5.0`, Options{}, with(func(r *LimitRule) { r.Count = "5.0" })},
+		{"exponent", `"count": 5e-1`, Options{}, with(func(r *LimitRule) { r.Count, r.Limit, r.Interval, r.Scale = "5e-1", 1, 2*time.Second, 2 })},
+		{"unlimited", `"count": 1.7976931348623157E308`, Options{}, with(func(r *LimitRule) { r.Count, r.Limit, r.Unlimited = "1.7976931348623157E308", MaxLimit, true })},
+		{"blocks all", `"count": 0`, Options{}, with(func(r *LimitRule) { r.Count, r.Limit = "0", 0 })},
+		{"strict", `"count": 5, "window": "strict", "sampleCount": 20`, Options{}, with(func(r *LimitRule) { r.Window, r.SampleCount = WindowStrict, 20 })},
+		{"minutes", `"count": 5, "interval": 2, "intervalUnit": 1`, Options{}, with(func(r *LimitRule) { r.Interval = 2 * time.Minute })},
+		{"shadow", `"count": 5, "shadow": true`, Options{}, with(func(r *LimitRule) { r.Shadow = true })},
+		{"shadow for all", `"count": 5, "shadow": false`, Options{Shadow: true}, with(func(r *LimitRule) { r.Shadow = true })},
 		{"parameter", `"count": 5, "paramItem": {"index": null, "parseStrategy": 2, "fieldName": "X-User", "pattern": "v.*", "matchStrategy": 2}, "onMissing": "block", "maxKeys": 7, "overflow": "allow"`, Options{},
-			with(func(r *GatewayFlowRule) {
+			with(func(r *LimitRule) {
 				r.SampleCount, r.OnMissing, r.MaxKeys, r.Overflow = keyedSampleCount, MissingBlock, 7, OverflowAllow
 				r.Param = &ParamItem{Source: SourceHeader, FieldName: "X-User", Pattern: "v.*", Match: MatchRegex}
 			})},
 		{"parameter with a sample count", `"count": 5, "sampleCount": 10, "paramItem": {"parseStrategy": 0}, "onMissing": "limit"`, Options{},
-			with(func(r *GatewayFlowRule) { r.Param, r.OnMissing = &ParamItem{Source: SourceClientIP}, MissingLimit })},
+			with(func(r *LimitRule) { r.Param, r.OnMissing = &ParamItem{Source: SourceClientIP}, MissingLimit })},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			set, text := bothForms(t, "gw-flow-rules", `[{"id": "x", "resource": "a", `+tt.fields+`}]`, tt.options)
-			if len(set.GatewayFlow) != 1 {
+			if len(set.Limits) != 1 {
 				t.Fatalf("not loaded: %s", text)
 			}
 			tt.want.Pos = Position{File: "gw-flow-rules.json", Line: 1, Column: 2}
-			if got := set.GatewayFlow[0]; !reflect.DeepEqual(got, tt.want) {
+			if got := set.Limits[0]; !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got\n%+v\nwant\n%+v", got, tt.want)
 			}
 		})

@@ -48,7 +48,7 @@ func (f *fileLoad) checkID(at spot, id string) bool {
 // deriveID names a rule by what it limits, without count, so that the name stays when the limit
 // changes: [domain/]gw-flow/mode/resource/grade/behaviour/interval/window[/param[/match:pattern]].
 // The interval is the one written, in seconds; concurrency has neither interval nor window.
-func deriveID(r *GatewayFlowRule, seconds int64) string {
+func deriveID(r *LimitRule, seconds int64) string {
 	var b strings.Builder
 	if r.Domain != "" {
 		b.WriteString(escapeID(r.Domain) + "/")
@@ -127,7 +127,7 @@ func escapeID(s string) string {
 // StateKey identifies the state that the rule counts in: a rule that keeps its key over a reload keeps
 // its counters, and a changed count acts on them at once. It holds all that gives the counters their
 // meaning but the layout of the state, which the engine adds. It is not for showing.
-func (r *GatewayFlowRule) StateKey() string {
+func (r *LimitRule) StateKey() string {
 	parts := []string{
 		"gw-flow", r.Domain, r.ID,
 		strconv.Itoa(int(r.Mode)), r.Resource,

@@ -263,7 +263,7 @@ func TestDomains(t *testing.T) {
 		t.Fatal(ps)
 	}
 	var got []string
-	for i, r := range set.GatewayFlow {
+	for i, r := range set.Limits {
 		got = append(got, r.Pos.File+" "+r.Domain+" "+set.APIs[i].Domain)
 	}
 	if want := "a.json  |b.json blog blog|c.json shop shop"; strings.Join(got, "|") != want {

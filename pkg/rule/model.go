@@ -42,6 +42,19 @@ const (
 	SourceHeader
 	SourceURLParam
 	SourceCookie
+	SourcePathParam // a {name} of the Ant pattern by which the path matched
+	SourceAttribute // any attribute, by its key
+	SourceArgument  // a positional argument of the call
+)
+
+// LimitKind says which kind of file a limit rule comes from.
+type LimitKind uint8
+
+// The kinds of limit rules, in the order of evaluation.
+const (
+	LimitGateway LimitKind = iota // gw-flow-rules
+	LimitParam                    // param-flow-rules
+	LimitFlow                     // flow-rules
 )
 
 // MatchStrategy says how a pattern is compared with a parameter value. The numbers are Sentinel's.
@@ -80,8 +93,10 @@ type ControlBehavior uint8
 
 // The control behaviours.
 const (
-	BehaviorReject ControlBehavior = 0 // refuse it
-	BehaviorQueue  ControlBehavior = 2 // let requests through one by one at the rate, and make those that come early wait
+	BehaviorReject      ControlBehavior = 0 // refuse it
+	BehaviorWarmUp      ControlBehavior = 1 // refuse it; the limit climbs to the count while requests keep coming
+	BehaviorQueue       ControlBehavior = 2 // let requests through one by one at the rate, and make those that come early wait
+	BehaviorWarmUpQueue ControlBehavior = 3 // queue at the rate that a warm-up allows
 )
 
 // WindowMode is the kind of window that a rule counts in.
@@ -123,8 +138,8 @@ type ParamItem struct {
 	Match     MatchStrategy
 }
 
-// GatewayFlowRule is one accepted rule of a gw-flow-rules file, defaults filled in and fractions
-// resolved: Limit requests per Interval, exactly the rate that was written.
+// LimitRule is one accepted rule of a gw-flow-rules, param-flow-rules or flow-rules file, defaults
+// filled in and fractions resolved: Limit requests per Interval, exactly the rate that was written.
 //
 // A fractional count multiplies count and interval as written by Scale, the least that makes Limit
 // whole. Burst is not multiplied:
@@ -133,7 +148,8 @@ type ParamItem struct {
 //   - a token bucket keeps the interval as written, Interval / Scale, and the count as written is
 //     what comes back in it. It holds that count, rounded up so that no part of it is lost, and Burst;
 //   - queueing knows the rate alone.
-type GatewayFlowRule struct {
+type LimitRule struct {
+	Kind      LimitKind
 	Pos       Position
 	Domain    string // the domain its file claims; empty: every domain that no file claims
 	ID        string // as written, or derived; unique in its domain and safe inside a header
@@ -205,9 +221,9 @@ type APIDefinition struct {
 
 // Set is a whole, validated rule set. It is not changed after Load returned it.
 type Set struct {
-	GatewayFlow []GatewayFlowRule // in file order, which is the order of evaluation and of ties
-	APIs        []APIDefinition
-	Degrade     []DegradeRule // in file order
-	Claimed     []string      // the domains that files claim
-	Revision    string        // hash of the files' names and contents
+	Limits   []LimitRule // in file order, which is the order of evaluation and of ties
+	APIs     []APIDefinition
+	Degrade  []DegradeRule // in file order
+	Claimed  []string      // the domains that files claim
+	Revision string        // hash of the files' names and contents
 }

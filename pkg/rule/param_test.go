@@ -66,8 +66,8 @@ func TestParseStrategyTables(t *testing.T) {
 			rule := `{"resource": "a", "count": 1, "paramItem": {` + item + `}}`
 			check := func(form string, set Set, got string) {
 				t.Helper()
-				if len(set.GatewayFlow) == 1 {
-					got = set.GatewayFlow[0].Param.Source.String()
+				if len(set.Limits) == 1 {
+					got = set.Limits[0].Param.Source.String()
 				}
 				if _, after, found := strings.Cut(got, ".paramItem.parseStrategy: "); found {
 					got = after
@@ -186,9 +186,9 @@ func TestParamIDs(t *testing.T) {
 		"gw-flow/api/%2Forders%2F{id}/qps/reject/60s/strict",
 	}
 	var got []string
-	for i := range set.GatewayFlow {
-		got = append(got, set.GatewayFlow[i].ID)
-		if !set.GatewayFlow[i].DerivedID {
+	for i := range set.Limits {
+		got = append(got, set.Limits[i].ID)
+		if !set.Limits[i].DerivedID {
 			t.Errorf("rule %d is said to have an id of its own", i)
 		}
 	}

@@ -115,8 +115,8 @@ func TestJSONAndYAMLDecodeEqual(t *testing.T) {
 		fromYAML, problemsYAML := Load([]File{{"gw-flow-rules.yaml", asYAML}}, Options{})
 		for _, set := range []*Set{&fromJSON, &fromYAML} {
 			set.Revision = ""
-			for i := range set.GatewayFlow {
-				set.GatewayFlow[i].Pos = Position{}
+			for i := range set.Limits {
+				set.Limits[i].Pos = Position{}
 			}
 		}
 		if !reflect.DeepEqual(messages(problemsJSON), messages(problemsYAML)) {
@@ -138,12 +138,12 @@ func TestIDsAndStateKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 		set, ps := Load([]File{{"gw-flow-rules.json", data}}, Options{})
-		if ps.Err() != nil && len(set.GatewayFlow) > 0 {
+		if ps.Err() != nil && len(set.Limits) > 0 {
 			t.Fatal("a set with errors holds rules")
 		}
 		keys := make(map[string]bool)
-		for i := range set.GatewayFlow {
-			r := &set.GatewayFlow[i]
+		for i := range set.Limits {
+			r := &set.Limits[i]
 			for _, c := range []byte(r.ID) {
 				if c < ' ' || c > '~' || c == '"' || c == '\\' {
 					t.Fatalf("id %q holds %q", r.ID, c)
@@ -165,7 +165,7 @@ func TestIDsAndStateKeys(t *testing.T) {
 }
 
 // broken says which promise of the model an accepted rule breaks.
-func broken(r *GatewayFlowRule) string {
+func broken(r *LimitRule) string {
 	slots := r.Window == WindowAligned || r.Window == WindowStrict
 	calls := r.Grade == GradeConcurrency
 	switch {
@@ -221,23 +221,23 @@ func brokenResponse(r *BlockResponse) string {
 // TestStateKeyHoldsWhatGivesStateItsMeaning changes one field at a time.
 func TestStateKeyHoldsWhatGivesStateItsMeaning(t *testing.T) {
 	t.Parallel()
-	load := func(fields string) *GatewayFlowRule {
+	load := func(fields string) *LimitRule {
 		set, text := problems(t, "gw-flow-rules.json", `[{"id": "x", "resource": "a", "count": 10, "paramItem": {"parseStrategy": 2, "fieldName": "X-A", "pattern": "p"}`+fields+`}]`, Options{})
-		if len(set.GatewayFlow) != 1 {
+		if len(set.Limits) != 1 {
 			t.Fatal(text)
 		}
-		return &set.GatewayFlow[0]
+		return &set.Limits[0]
 	}
 	base := load("").StateKey()
-	for _, same := range []func(r *GatewayFlowRule){
-		func(r *GatewayFlowRule) { r.Limit, r.Count = 20, "20" },
-		func(r *GatewayFlowRule) { r.Pos = Position{File: "b"} },
-		func(r *GatewayFlowRule) { r.Shadow = true },
-		func(r *GatewayFlowRule) { r.Param.FieldName = "x-a" },
-		func(r *GatewayFlowRule) { r.MaxKeys = 5 },
-		func(r *GatewayFlowRule) { r.Lease = time.Hour },
-		func(r *GatewayFlowRule) { r.Scale = 2 },
-		func(r *GatewayFlowRule) { r.Response = &BlockResponse{Body: "no"} },
+	for _, same := range []func(r *LimitRule){
+		func(r *LimitRule) { r.Limit, r.Count = 20, "20" },
+		func(r *LimitRule) { r.Pos = Position{File: "b"} },
+		func(r *LimitRule) { r.Shadow = true },
+		func(r *LimitRule) { r.Param.FieldName = "x-a" },
+		func(r *LimitRule) { r.MaxKeys = 5 },
+		func(r *LimitRule) { r.Lease = time.Hour },
+		func(r *LimitRule) { r.Scale = 2 },
+		func(r *LimitRule) { r.Response = &BlockResponse{Body: "no"} },
 	} {
 		r := load("")
 		if same(r); r.StateKey() != base {
@@ -245,24 +245,24 @@ func TestStateKeyHoldsWhatGivesStateItsMeaning(t *testing.T) {
 		}
 	}
 	seen := map[string]bool{base: true}
-	for _, other := range []func(r *GatewayFlowRule){
-		func(r *GatewayFlowRule) { r.ID = "y" },
-		func(r *GatewayFlowRule) { r.Domain = "y" },
-		func(r *GatewayFlowRule) { r.Resource = "b" },
-		func(r *GatewayFlowRule) { r.Mode = ModeAPI },
-		func(r *GatewayFlowRule) { r.Grade = GradeConcurrency },
-		func(r *GatewayFlowRule) { r.Interval *= 2 },
-		func(r *GatewayFlowRule) { r.Window = WindowStrict },
-		func(r *GatewayFlowRule) { r.Window = WindowTokenBucket },
-		func(r *GatewayFlowRule) { r.Window, r.Scale = WindowTokenBucket, 2 },
-		func(r *GatewayFlowRule) { r.Window = WindowNone },
-		func(r *GatewayFlowRule) { r.Behavior = BehaviorQueue },
-		func(r *GatewayFlowRule) { r.SampleCount = 5 },
-		func(r *GatewayFlowRule) { r.Param = nil },
-		func(r *GatewayFlowRule) { r.Param.Source = SourceCookie },
-		func(r *GatewayFlowRule) { r.Param.FieldName = "X-B" },
-		func(r *GatewayFlowRule) { r.Param.Pattern = "q" },
-		func(r *GatewayFlowRule) { r.Param.Match = MatchPrefix },
+	for _, other := range []func(r *LimitRule){
+		func(r *LimitRule) { r.ID = "y" },
+		func(r *LimitRule) { r.Domain = "y" },
+		func(r *LimitRule) { r.Resource = "b" },
+		func(r *LimitRule) { r.Mode = ModeAPI },
+		func(r *LimitRule) { r.Grade = GradeConcurrency },
+		func(r *LimitRule) { r.Interval *= 2 },
+		func(r *LimitRule) { r.Window = WindowStrict },
+		func(r *LimitRule) { r.Window = WindowTokenBucket },
+		func(r *LimitRule) { r.Window, r.Scale = WindowTokenBucket, 2 },
+		func(r *LimitRule) { r.Window = WindowNone },
+		func(r *LimitRule) { r.Behavior = BehaviorQueue },
+		func(r *LimitRule) { r.SampleCount = 5 },
+		func(r *LimitRule) { r.Param = nil },
+		func(r *LimitRule) { r.Param.Source = SourceCookie },
+		func(r *LimitRule) { r.Param.FieldName = "X-B" },
+		func(r *LimitRule) { r.Param.Pattern = "q" },
+		func(r *LimitRule) { r.Param.Match = MatchPrefix },
 	} {
 		r := load("")
 		if other(r); seen[r.StateKey()] {
@@ -278,10 +278,10 @@ func TestLongDerivedIDs(t *testing.T) {
 		return `{"resource": "a", "count": 1, "paramItem": {"parseStrategy": 0, "pattern": "` + strings.Repeat("é", 200) + last + `"}}`
 	}
 	set, text := problems(t, "gw-flow-rules.json", "["+long("a")+","+long("b")+"]", Options{})
-	if len(set.GatewayFlow) != 2 {
+	if len(set.Limits) != 2 {
 		t.Fatal(text)
 	}
-	for _, r := range set.GatewayFlow {
+	for _, r := range set.Limits {
 		if len(r.ID) != maxDerivedIDBytes {
 			t.Errorf("id of %d bytes: %s", len(r.ID), r.ID)
 		}

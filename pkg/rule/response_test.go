@@ -109,13 +109,13 @@ func TestBlockResponseProblems(t *testing.T) {
 			if got := said(ps, "blockResponse"); got != tt.want {
 				t.Errorf("by itself: got\n%s\nwant\n%s", got, tt.want)
 			}
-			if len(set.GatewayFlow) == 0 {
+			if len(set.Limits) == 0 {
 				if r != nil {
 					t.Errorf("by itself: a response with errors is %+v", r)
 				}
 				return
 			}
-			if of := set.GatewayFlow[0].Response; !reflect.DeepEqual(of, r) || brokenResponse(r) != "" {
+			if of := set.Limits[0].Response; !reflect.DeepEqual(of, r) || brokenResponse(r) != "" {
 				t.Errorf("of the rule %+v\nby itself %+v", of, r)
 			}
 		})
@@ -159,10 +159,10 @@ func TestBlockResponseMeaning(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			set, text := problems(t, "gw-flow-rules.yaml", `[{"resource": "a", "count": 1, "blockResponse": `+tt.response+`}]`, Options{})
-			if len(set.GatewayFlow) != 1 {
+			if len(set.Limits) != 1 {
 				t.Fatalf("not loaded: %s", text)
 			}
-			if got := set.GatewayFlow[0].Response; !reflect.DeepEqual(got, tt.want) {
+			if got := set.Limits[0].Response; !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got\n%+v\nwant\n%+v", got, tt.want)
 			}
 			if got, ps := ParseBlockResponse("config.yaml", yamlValue(t, tt.response)); tt.want != nil && !reflect.DeepEqual(got, tt.want) {

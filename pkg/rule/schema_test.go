@@ -109,11 +109,11 @@ func TestDefaultsAreTheDeclaredOnes(t *testing.T) {
 	}
 	bare, text := problems(t, "gw-flow-rules.json", `[{"resource": "a", "count": 1}]`, Options{})
 	full, textFull := problems(t, "gw-flow-rules.json", `[{"resource": "a", "count": 1`+def.String()+`}]`, Options{})
-	if text != "" || textFull != "" || len(bare.GatewayFlow) != 1 {
+	if text != "" || textFull != "" || len(bare.Limits) != 1 {
 		t.Fatalf("%s\n%s", text, textFull)
 	}
-	if !reflect.DeepEqual(bare.GatewayFlow, full.GatewayFlow) {
-		t.Errorf("without defaults\n%+v\nwith them\n%+v", bare.GatewayFlow, full.GatewayFlow)
+	if !reflect.DeepEqual(bare.Limits, full.Limits) {
+		t.Errorf("without defaults\n%+v\nwith them\n%+v", bare.Limits, full.Limits)
 	}
 }
 

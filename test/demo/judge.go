@@ -15,7 +15,7 @@ import (
 
 // row is what came of the load on one rule.
 type row struct {
-	rule     rule.GatewayFlowRule
+	rule     rule.LimitRule
 	values   []string
 	bound    string // what may pass
 	measured string // the most that did, of the value that got most
@@ -25,7 +25,7 @@ type row struct {
 
 // judge holds the replies of each value against the rule's published bound, and sees to it that
 // the rule was at work at all: some requests passed, and it refused some.
-func judge(r rule.GatewayFlowRule, values []string, replies [][]envoytest.Reply) row {
+func judge(r rule.LimitRule, values []string, replies [][]envoytest.Reply) row {
 	out := row{rule: r, values: values, tally: envoytest.Count(slices.Concat(replies...))}
 	most, bound := int64(-1), int64(0)
 	for _, value := range replies {
@@ -69,7 +69,7 @@ func longestPass(replies []envoytest.Reply) time.Duration {
 
 // measure returns how many requests passed where the rule's kind bounds them, and the bound: in
 // every real interval if strict, else over the whole load.
-func measure(r rule.GatewayFlowRule, replies []envoytest.Reply) (passed, bound int64, text string) {
+func measure(r rule.LimitRule, replies []envoytest.Reply) (passed, bound int64, text string) {
 	passed = int64(envoytest.Count(replies).Passed)
 	span, seconds := envoytest.Span(replies), r.Interval/time.Second
 	// What a client may start with, and then evenly at the rate.
@@ -100,14 +100,14 @@ func print(out io.Writer, rows []row) {
 	w.Flush()
 }
 
-func resource(r rule.GatewayFlowRule) string {
+func resource(r rule.LimitRule) string {
 	if r.Mode == rule.ModeAPI {
 		return "group " + r.Resource
 	}
 	return "route " + r.Resource
 }
 
-func mode(r rule.GatewayFlowRule) string {
+func mode(r rule.LimitRule) string {
 	switch {
 	case r.Behavior == rule.BehaviorQueue:
 		return r.Behavior.String()

@@ -25,12 +25,12 @@ func refused(by string) envoytest.Reply {
 // The demo's exit status is worth what it notices.
 func TestJudgeFindsFaults(t *testing.T) {
 	t.Parallel()
-	strict := rule.GatewayFlowRule{ID: "r", Limit: 2, Interval: time.Second, Window: rule.WindowStrict}
+	strict := rule.LimitRule{ID: "r", Limit: 2, Interval: time.Second, Window: rule.WindowStrict}
 	aligned := strict
 	aligned.Window = rule.WindowAligned
 	closed := strict
 	closed.Limit = 0
-	burst, queue := aligned, rule.GatewayFlowRule{ID: "r", Limit: 2, Interval: time.Second, Behavior: rule.BehaviorQueue, Window: rule.WindowNone}
+	burst, queue := aligned, rule.LimitRule{ID: "r", Limit: 2, Interval: time.Second, Behavior: rule.BehaviorQueue, Window: rule.WindowNone}
 	burst.Burst = 3
 	late := func(replies []envoytest.Reply) []envoytest.Reply {
 		replies[0].Done = replies[0].Sent.Add(time.Second)
@@ -38,7 +38,7 @@ func TestJudgeFindsFaults(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name    string
-		rule    rule.GatewayFlowRule
+		rule    rule.LimitRule
 		replies [][]envoytest.Reply
 		fault   string
 	}{

@@ -109,7 +109,7 @@ func runAll(ctx context.Context, loads []load, files map[string][]byte) ([]row, 
 }
 
 // run sends a load for one phase and returns the replies of each value.
-func (l load) run(ctx context.Context, r rule.GatewayFlowRule) [][]envoytest.Reply {
+func (l load) run(ctx context.Context, r rule.LimitRule) [][]envoytest.Reply {
 	every := 100 * time.Millisecond // for a rule that lets nothing pass
 	if r.Limit > 0 {
 		every = r.Interval / time.Duration(3*r.Limit)

@@ -178,7 +178,7 @@ func ruleFiles(dir string) (map[string][]byte, error) {
 }
 
 // parse loads rule files as the daemon does, and returns the rules by id.
-func parse(files map[string][]byte) (map[string]rule.GatewayFlowRule, error) {
+func parse(files map[string][]byte) (map[string]rule.LimitRule, error) {
 	var list []rule.File
 	for name, data := range files {
 		list = append(list, rule.File{Name: name, Data: data})
@@ -187,8 +187,8 @@ func parse(files map[string][]byte) (map[string]rule.GatewayFlowRule, error) {
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	rules := make(map[string]rule.GatewayFlowRule)
-	for _, r := range set.GatewayFlow {
+	rules := make(map[string]rule.LimitRule)
+	for _, r := range set.Limits {
 		rules[r.ID] = r
 	}
 	return rules, nil

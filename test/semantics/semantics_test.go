@@ -89,8 +89,8 @@ func TestRulesOfThePage(t *testing.T) {
 		t.Fatal("the page has no rules")
 	}
 	set, problems := rule.Load([]rule.File{{Name: "gw-flow-rules.json", Data: []byte(block)}}, rule.Options{})
-	if len(problems) > 0 || len(set.GatewayFlow) != 7 {
-		t.Errorf("%d rules, %v", len(set.GatewayFlow), problems)
+	if len(problems) > 0 || len(set.Limits) != 7 {
+		t.Errorf("%d rules, %v", len(set.Limits), problems)
 	}
 }
 

@@ -71,6 +71,8 @@ limits:
 socket:
   mode: "0660"
   group: ""
+  allowUids: []
+  allowGids: []
 drain: 5s
 `
 	if got != want {
@@ -100,6 +102,8 @@ func TestPrecedence(t *testing.T) {
 		{key: "limits.connections", inFile: "30", inVariable: "31", line: "  connections: %s\n"},
 		{key: "socket.mode", inFile: "0600", inVariable: "666", line: "  mode: \"%s\"\n", wantVar: "0666"},
 		{key: "socket.group", inFile: "envoy", inVariable: "2000", line: "  group: %s\n", wantVar: `"2000"`},
+		{key: "socket.allowUids", inFile: "0", inVariable: "1337,65532", asFlag: "4294967294", line: "  allowUids: [%s]\n", wantVar: "1337, 65532"},
+		{key: "socket.allowGids", inFile: "4", inVariable: "5,6", asFlag: "7", line: "  allowGids: [%s]\n", wantVar: "5, 6"},
 		{key: "drain", inFile: "1s", inVariable: "250ms", asFlag: "0", line: "drain: %s\n", wantFlags: "0s"},
 	} {
 		t.Run(tc.key, func(t *testing.T) {
@@ -185,7 +189,7 @@ blockResponse:
   body: "<p title='{rule}: x'>\n\té {reason} # & *a \\ {{retry_after}}\n\n  </p> "
   headers: {x-z: "yes", x-a: "{retry_after}: # 'x'", X-B: "007"}
 limits: {waiting: 6, maxKeys: 7, maxKeysTotal: 8, connections: 9}
-socket: {mode: 0600, group: "0"}
+socket: {mode: 0600, group: "0", allowUids: [3, 1], allowGids: [7]}
 drain: 1m30s
 `)
 	_, first, stderr := command{t: t, args: []string{"serve", "--print-config", "--config", file}}.run()
@@ -247,9 +251,12 @@ func TestBadConfigFiles(t *testing.T) {
 		{"an unknown key of another case", "paramcodes: sentinel\n", []string{`FILE:1:1: paramcodes: unknown key; did you mean paramCodes?`}},
 		{"an unknown key in a section", "log:\n  lvel: info\n", []string{`FILE:2:3: log.lvel: unknown key; did you mean level?`}},
 		{"a key like nothing", "zzzzzzzz: 1\n", []string{`FILE:1:1: zzzzzzzz: unknown key`}},
-		{"a key of a later version", "http: unix:/x\nsocket: {allowUids: [3]}\n", []string{
+		{"a key of a later version", "http: unix:/x\n", []string{
 			`FILE:1:1: http: not supported by this version of sidecard`,
-			`FILE:2:10: socket.allowUids: not supported by this version of sidecard`,
+		}},
+		{"users by name", "socket:\n  allowUids: [0, envoy]\n  allowGids: -1\n", []string{
+			`FILE:2:18: socket.allowUids: "envoy" is not the number of a user or group, from 0 to 4294967294`,
+			`FILE:3:14: socket.allowGids: "-1" is not the number of a user or group, from 0 to 4294967294`,
 		}},
 		{"all errors at once", "drain: 5\nshadow: maybe\nlog: {level: loud, format: xml}\nlimits: {maxKeys: 0, maxKeysTotal: -1, waiting: 0}\nsocket: {mode: 888}\nparamCodes: java\n", []string{
 			`FILE:1:8: drain: "5" is not a duration with its unit, such as 5s or 500ms`,
@@ -359,7 +366,7 @@ func TestBadCommandLines(t *testing.T) {
 		{"a bad variable under a good flag", map[string]string{"SIDECARD_DRAIN": "x"}, []string{"serve", "--drain", "1s"}, "SIDECARD_DRAIN: \"x\" is not a duration"},
 		{"a config file that is not there", nil, []string{"serve", "--config", "/nonexistent/c.yaml"}, "sidecard serve: config file: open /nonexistent/c.yaml: no such file or directory\n"},
 		{"an address twice", nil, []string{"serve", "--listen", "unix:/x", "--listen", "unix:///x"}, "sidecard serve: --listen: address \"unix:///x\" is given twice\n"},
-		{"an address for all", nil, []string{"serve", "--print-config", "--listen", "tcp::9090"}, "sidecard serve: --listen: address \"tcp::9090\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:9090 or a unix: address\n"},
+		{"an address for all", nil, []string{"serve", "--print-config", "--listen", "tcp::9090"}, "sidecard serve: --listen: address \"tcp::9090\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:9090 or a unix: address, or give it a certificate\n"},
 		{"a drain below nothing", nil, []string{"serve", "--drain", "-5s"}, "sidecard serve: --drain: \"-5s\" is below 0; 0s waits for nothing\n"},
 		{"a bad variable of another command", map[string]string{"SIDECARD_LISTEN": "bogus"}, []string{"healthcheck"}, "sidecard healthcheck: SIDECARD_LISTEN: address \"bogus\": write unix:"},
 		{"a bad address under a good variable", map[string]string{"SIDECARD_LISTEN": "unix:/x"}, []string{"healthcheck", "--addr", "bogus"}, "sidecard healthcheck: --addr: address \"bogus\": write unix:"},

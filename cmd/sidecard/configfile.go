@@ -24,7 +24,6 @@ const (
 // by name tells an operator more than "unknown", and obeying half of them would be worse.
 var futureKeys = map[string]bool{
 	"http": true, "admin": true, "tls": true, "outcomes": true, "systemStat": true,
-	"socket.allowUids": true, "socket.allowGids": true,
 }
 
 // configFile reads one config file into a config.
@@ -130,6 +129,11 @@ func (f *configFile) apply(s setting, key, value ast.Node) {
 		values = []string{text}
 	}
 	if err := s.set(f.into, values); err != nil {
+		if item := (itemError{}); errors.As(err, &item) {
+			if list, ok := value.(*ast.SequenceNode); ok {
+				value = list.Values[item.index]
+			}
+		}
 		f.fail(value, s.key, err.Error())
 	}
 }

@@ -28,8 +28,10 @@ type printedConfig struct {
 		Connections  int   `yaml:"connections"`
 	} `yaml:"limits"`
 	Socket struct {
-		Mode  string `yaml:"mode"`
-		Group string `yaml:"group"`
+		Mode      string   `yaml:"mode"`
+		Group     string   `yaml:"group"`
+		AllowUIDs []uint32 `yaml:"allowUids,flow"`
+		AllowGIDs []uint32 `yaml:"allowGids,flow"`
 	} `yaml:"socket"`
 	Drain string `yaml:"drain"`
 }
@@ -64,6 +66,7 @@ func (c config) print(w io.Writer) error {
 	p.Limits.Waiting = c.Limits.Waiting
 	p.Limits.MaxKeys, p.Limits.MaxKeysTotal, p.Limits.Connections = c.Limits.MaxKeys, c.Limits.MaxKeysTotal, c.Limits.Connections
 	p.Socket.Mode, p.Socket.Group = fmt.Sprintf("%04o", c.Socket.Mode), c.Socket.Group
+	p.Socket.AllowUIDs, p.Socket.AllowGIDs = c.Socket.Allow.UIDs, c.Socket.Allow.GIDs
 	p.Drain = c.Drain.String()
 	text, err := yaml.Marshal(p)
 	if err != nil {

@@ -34,7 +34,8 @@ const (
 func serve(p process, cfg config) error {
 	hangup, release := hangups()
 	defer release()
-	s, err := open(p.stop, cfg)
+	log := newLogger(cfg, p.stderr)
+	s, err := open(p.stop, cfg, log)
 	if p.stop.Err() != nil { // told to stop while starting
 		if s != nil {
 			s.close()
@@ -44,7 +45,7 @@ func serve(p process, cfg config) error {
 	if err != nil {
 		return err
 	}
-	d := newDaemon(cfg, newLogger(cfg, p.stderr), s)
+	d := newDaemon(cfg, log, s)
 	d.pacesGC, d.hangup = pacesGC(p.lookup), hangup
 	return d.run(p.stop, p.kill)
 }
@@ -141,6 +142,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	for _, w := range d.cfg.Warnings {
 		d.log.Warn().Stringer("at", w.Pos).Str("field", w.Field).Str("fix", w.Fix).Str("warning", w.Message).Msg("configuration warning")
 	}
+	warnOwnUser(d.log, d.cfg)
 	warnFiles(d.log, d.cfg.filesWanted(), openFiles())
 	d.log.Info().Strs("listen", d.cfg.Listen).Str("status", d.cfg.Status).Strs("rules", d.cfg.Rules).Msg("listening")
 	work, endWork := context.WithCancel(context.Background())

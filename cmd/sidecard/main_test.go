@@ -70,7 +70,7 @@ func TestABrokenListenerEndsTheDaemon(t *testing.T) {
 	dir := t.TempDir()
 	c := defaults()
 	c.Rules, c.Listen, c.Status = []string{dir}, []string{"tcp:127.0.0.1:0"}, "tcp:127.0.0.1:0"
-	s, err := open(t.Context(), c)
+	s, err := open(t.Context(), c, zerolog.Nop())
 	if err != nil {
 		t.Fatal(err)
 	}

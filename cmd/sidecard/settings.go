@@ -36,6 +36,7 @@ type config struct {
 	Socket struct {
 		Mode  os.FileMode
 		Group string
+		Allow listen.Allow
 	}
 	Drain time.Duration
 
@@ -97,7 +98,7 @@ func (s setting) variable() string {
 // settings returns the table of everything that can be set with plain values, in the order of the
 // documentation.
 func settings() []setting {
-	return []setting{
+	return append([]setting{
 		{key: "rules", flag: "rules", value: "PATH", list: true, usage: "rule file or directory; may be repeated",
 			set: func(c *config, v []string) error { c.Rules = v; return oneOrMore(v) }},
 		{key: "listen", flag: "listen", value: "ADDR", list: true, usage: "gRPC address: unix:/path.sock, unix:@name or tcp:host:port on loopback; may be repeated",
@@ -124,13 +125,9 @@ func settings() []setting {
 			set: func(c *config, v []string) error { return setCount(&c.Limits.MaxKeysTotal, v[0], 1<<40) }},
 		{key: "limits.connections", usage: "most connections that may be open to the gRPC addresses together, and to the status address",
 			set: func(c *config, v []string) error { return setInt(&c.Limits.Connections, v[0], 1<<20) }},
-		{key: "socket.mode", usage: "permissions of Unix sockets, octal",
-			set: func(c *config, v []string) error { return setMode(&c.Socket.Mode, v[0]) }},
-		{key: "socket.group", usage: "group, by name or number, that Unix sockets are given to",
-			set: func(c *config, v []string) error { c.Socket.Group = v[0]; return nil }},
 		{key: "drain", flag: "drain", value: "DURATION", usage: "longest time to keep serving connections that are open when told to stop",
 			set: func(c *config, v []string) error { return setDuration(&c.Drain, v[0]) }},
-	}
+	}, accessSettings()...)
 }
 
 // lookupSetting returns the setting of that key.

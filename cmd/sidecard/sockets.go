@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sidecard/sidecard/internal/clock"
 	"github.com/sidecard/sidecard/internal/listen"
 	"github.com/sidecard/sidecard/internal/metrics"
@@ -17,17 +19,20 @@ type sockets struct {
 	peers   *listen.Peers  // of grpc
 	clients listen.Counter // of grpc
 	readers listen.Counter // of status
+	// Connections that were refused for who made them.
+	strangers struct{ grpc, status *refusals }
 }
 
 // open binds every address of the configuration, or none.
-func open(ctx context.Context, cfg config) (_ *sockets, err error) {
+func open(ctx context.Context, cfg config, log zerolog.Logger) (_ *sockets, err error) {
 	s := &sockets{peers: listen.NewPeers(int64(peerGrace), clock.New().Now), clients: listen.Counter{Max: cfg.Limits.Connections}, readers: listen.Counter{Max: cfg.Limits.Connections}}
+	s.strangers.grpc, s.strangers.status = newRefusals(log), newRefusals(log)
 	defer func() {
 		if err != nil {
 			s.close()
 		}
 	}()
-	own := listen.Options{Mode: cfg.Socket.Mode, Group: cfg.Socket.Group}
+	own := listen.Options{Mode: cfg.Socket.Mode, Group: cfg.Socket.Group, Allow: cfg.Socket.Allow, Refused: s.strangers.grpc.refused}
 	for _, text := range cfg.Listen {
 		l, err := bind(ctx, text, own)
 		if err != nil {
@@ -39,6 +44,7 @@ func open(ctx context.Context, cfg config) (_ *sockets, err error) {
 	}
 	public := own
 	public.AllowNonLoopback = true // probes and scrapes come from the node and from Prometheus
+	public.Refused = s.strangers.status.refused
 	l, err := bind(ctx, cfg.Status, public)
 	if err != nil {
 		return nil, fmt.Errorf("status: %w", err)
@@ -69,7 +75,13 @@ func (s *sockets) close() {
 // connections counts what is open and what was refused.
 func (s *sockets) connections() []metrics.Connections {
 	return []metrics.Connections{
-		{Listener: "grpc", Open: s.clients.Open(), Refused: s.clients.Refused()},
-		{Listener: "status", Open: s.readers.Open(), Refused: s.readers.Refused()},
+		connectionsOf("grpc", &s.clients, s.strangers.grpc),
+		connectionsOf("status", &s.readers, s.strangers.status),
 	}
+}
+
+func connectionsOf(listener string, c *listen.Counter, r *refusals) metrics.Connections {
+	return metrics.Connections{Listener: listener, Open: c.Open(), Refused: map[string]int64{
+		string(listen.ReasonLimit): c.Refused(), string(listen.ReasonPeer): r.peer.Load(), string(listen.ReasonTLS): r.tls.Load(),
+	}}
 }

@@ -2,6 +2,7 @@ package listen
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,8 +25,24 @@ type Options struct {
 	// Group owns a Unix socket's file: a name or a number. Empty leaves the group that the kernel
 	// gives, which is that of the directory if it is setgid.
 	Group string
-	// AllowNonLoopback lets a TCP listener bind an address that other hosts can reach.
+	// Allow lists who may connect to a Unix socket, a file or abstract. It says nothing of TCP.
+	Allow Allow
+	// TLS is spoken on TCP, never on Unix sockets; nil: plain TCP.
+	TLS *tls.Config
+	// AllowNonLoopback lets a TCP listener without TLS bind an address that other hosts can reach.
 	AllowNonLoopback bool
+	// Refused is told of each connection that Allow or TLS refused; nil: nobody is. It is called by
+	// several goroutines at a time, one of which accepts, so it must not block.
+	Refused func(Refusal)
+}
+
+// refuse returns what tells Refused of a connection to a that was refused for a reason.
+func (o Options) refuse(a Addr, why Reason) func(error) {
+	return func(err error) {
+		if o.Refused != nil {
+			o.Refused(Refusal{Addr: a, Reason: why, Err: err})
+		}
+	}
 }
 
 // Listen opens a stream listener at the address; for off it returns nil and no error. Mode and group
@@ -41,6 +58,8 @@ func Listen(ctx context.Context, a Addr, o Options) (net.Listener, error) {
 	switch {
 	case a.Off():
 		return nil, nil
+	case a.network == NetworkUnix && !knowsPeers && !o.Allow.Everybody():
+		err = fmt.Errorf("who may connect cannot be told by user and group on %s", runtime.GOOS)
 	case a.network == NetworkTCP:
 		ln, err = listenTCP(ctx, a.address, o)
 	case a.Abstract():
@@ -50,6 +69,12 @@ func Listen(ctx context.Context, a Addr, o Options) (net.Listener, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", a, err)
+	}
+	switch {
+	case a.network == NetworkTCP && o.TLS != nil:
+		ln = &tlsListener{ln, o.TLS, o.refuse(a, ReasonTLS)}
+	case a.network == NetworkUnix && !o.Allow.Everybody():
+		ln = &allowListener{ln, o.Allow, o.refuse(a, ReasonPeer)}
 	}
 	return ln, nil
 }
@@ -80,7 +105,7 @@ func listenTCP(ctx context.Context, hostPort string, o Options) (net.Listener, e
 		}
 		host, loopback = ip.String(), ip.IP.IsLoopback()
 	}
-	if !loopback && !o.AllowNonLoopback {
+	if !loopback && !o.AllowNonLoopback && o.TLS == nil {
 		return nil, notLoopback(port)
 	}
 	var lc net.ListenConfig
@@ -93,7 +118,7 @@ func listenTCP(ctx context.Context, hostPort string, o Options) (net.Listener, e
 
 // notLoopback says what to write instead of a TCP address that other hosts can reach.
 func notLoopback(port string) error {
-	return fmt.Errorf("%w; write tcp:127.0.0.1:%s or a unix: address", ErrNotLoopback, port)
+	return fmt.Errorf("%w; write tcp:127.0.0.1:%s or a unix: address, or give it a certificate", ErrNotLoopback, port)
 }
 
 // resolve returns one address of the host, an IPv4 one if there is any.

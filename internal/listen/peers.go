@@ -110,8 +110,8 @@ func (l *peerListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	key := peerKey{listener: l.number}
-	if pid, uid, ok := peer(conn); ok {
-		key.pid, key.uid = pid, uid
+	if who, ok := peer(conn); ok {
+		key.pid, key.uid = who.pid, who.uid
 	} else if host, _, err := net.SplitHostPort(conn.RemoteAddr().String()); err == nil {
 		key.host = host
 	}

@@ -175,14 +175,14 @@ var errServed = errors.New("already served by another process")
 // servedBy names the process at the other end as far as the kernel tells: the pid is 0 across
 // containers.
 func servedBy(conn net.Conn) error {
-	pid, uid, ok := peer(conn)
+	who, ok := peer(conn)
 	switch {
 	case !ok:
 		return errServed
-	case pid == 0:
-		return fmt.Errorf("%w (uid %d, in another container)", errServed, uid)
+	case who.pid == 0:
+		return fmt.Errorf("%w (uid %d, in another container)", errServed, who.uid)
 	}
-	return fmt.Errorf("%w (pid %d, uid %d)", errServed, pid, uid)
+	return fmt.Errorf("%w (pid %d, uid %d)", errServed, who.pid, who.uid)
 }
 
 // bind makes the socket file and serves it. Between bind and listen a connection is refused by the

@@ -10,8 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer knows nothing of the other process on this system.
-func peer(net.Conn) (pid int32, uid uint32, ok bool) { return 0, 0, false }
+// knowsPeers says that nothing is known of the other process on this system.
+const knowsPeers = false
+
+func peer(net.Conn) (credentials, bool) { return credentials{}, false }
+
+func peerGroups(net.Conn) []uint32 { return nil }
 
 // chmodNoFollow changes the mode of name and never of what a link at that name points to.
 func chmodNoFollow(dir *os.File, name string, mode fs.FileMode) error {

@@ -63,7 +63,7 @@ func newMetrics(calls Calls, rules ...engine.RuleState) *Metrics {
 			return []Breaker{{"probes", engine.BreakerHalfOpen}, {"twice", engine.BreakerOpen}, {"twice", engine.BreakerClosed}, {"well", engine.BreakerClosed}}
 		},
 		Connections: func() []Connections {
-			return []Connections{{Listener: "grpc", Open: 2, Refused: 3}, {Listener: "status"}}
+			return []Connections{{Listener: "grpc", Open: 2, Refused: map[string]int64{"limit": 3, "peer": 0}}, {Listener: "status"}}
 		},
 	})
 }
@@ -102,10 +102,10 @@ sidecard_cancelled_calls_total 2
 # TYPE sidecard_connections gauge
 sidecard_connections{listener="grpc"} 2
 sidecard_connections{listener="status"} 0
-# HELP sidecard_connections_refused_total Connections closed at once because limits.connections were open.
+# HELP sidecard_connections_refused_total Connections closed before anything was read of them: because limits.connections were open (limit), because their process is not allowed (peer), because no TLS handshake was agreed on (tls).
 # TYPE sidecard_connections_refused_total counter
-sidecard_connections_refused_total{listener="grpc"} 3
-sidecard_connections_refused_total{listener="status"} 0
+sidecard_connections_refused_total{listener="grpc",reason="limit"} 3
+sidecard_connections_refused_total{listener="grpc",reason="peer"} 0
 # HELP sidecard_decisions_total What rules decided: pass, wait for the decision to let pass later (the caller may have given up meanwhile), block, or shadow_block for a rule that only watches.
 # TYPE sidecard_decisions_total counter
 sidecard_decisions_total{outcome="block",resource="orders",rule="orders"} 11

@@ -136,7 +136,7 @@ func TestConnectionBound(t *testing.T) {
 		}
 		d.wantCode(conn, "orders", rlspb.RateLimitResponse_OVER_LIMIT)
 	}
-	d.untilMetric(5, "sidecard_connections_refused_total", `listener="grpc"`)
+	d.untilMetric(5, "sidecard_connections_refused_total", `listener="grpc"`, `reason="limit"`)
 	held.Close()
 	d.untilMetric(bound-1, "sidecard_connections", `listener="grpc"`)
 	d.greeted()
@@ -169,7 +169,7 @@ func TestConnectionBound(t *testing.T) {
 		if err != nil {
 			return false, err
 		}
-		_, refused, err := envoytest.Sample(body, "sidecard_connections_refused_total", `listener="status"`)
+		_, refused, err := envoytest.Sample(body, "sidecard_connections_refused_total", `listener="status"`, `reason="limit"`)
 		return refused >= 1, err
 	})
 }

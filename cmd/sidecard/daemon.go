@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/sidecard/sidecard/internal/calls"
 	"github.com/sidecard/sidecard/internal/clock"
 	"github.com/sidecard/sidecard/internal/gcpace"
 	"github.com/sidecard/sidecard/internal/metrics"
@@ -71,7 +72,8 @@ type daemon struct {
 	log     zerolog.Logger
 	clock   clock.Clock
 	engine  *engine.Engine
-	calls   ratelimitsvc.Counters
+	counts  calls.Counters
+	room    *calls.Room
 	rules   *ruleswatch.Watcher
 	metrics *metrics.Metrics
 	health  *health.Server
@@ -91,6 +93,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 		health:  newHealth(),
 		sockets: s,
 	}
+	d.room = calls.NewRoom(calls.Config{Engine: d.engine, Now: d.clock.Now, Counters: &d.counts, Max: cfg.Limits.Waiting})
 	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts, Tokens: d.engine.Tokens, Breakers: d.breakers, Connections: s.connections})
 	loader := &ruleLoader{engine: d.engine, log: log, options: cfg.ruleOptions(), maxKeys: cfg.Limits.MaxKeys, now: d.clock.Now}
 	sources := make([]ruleswatch.Source, len(cfg.Rules))
@@ -117,15 +120,15 @@ func (d *daemon) reloaded(ok bool, revision string) {
 	})
 }
 
-// callCounts reads what the rate limit service counted.
+// callCounts reads what was counted of calls.
 func (d *daemon) callCounts() metrics.Calls {
 	return metrics.Calls{
-		Unmatched:        maps.Collect(d.calls.Unmatched),
-		Invalid:          d.calls.Invalid.Load(),
-		Cancelled:        d.calls.Cancelled.Load(),
-		OverridesIgnored: d.calls.OverridesIgnored.Load(),
-		Waiting:          d.calls.Waiting.Load(),
-		WaitingRefused:   d.calls.WaitingRefused.Load(),
+		Unmatched:        maps.Collect(d.counts.Unmatched),
+		Invalid:          d.counts.Invalid.Load(),
+		Cancelled:        d.counts.Cancelled.Load(),
+		OverridesIgnored: d.counts.OverridesIgnored.Load(),
+		Waiting:          d.counts.Waiting.Load(),
+		WaitingRefused:   d.counts.WaitingRefused.Load(),
 	}
 }
 
@@ -133,9 +136,8 @@ func (d *daemon) callCounts() metrics.Calls {
 // returns, no goroutine that it started is left. The error is why it ended without being told to.
 func (d *daemon) run(stop, kill context.Context) error {
 	s := d.sockets
-	server, calls := newGRPCServer(ratelimitsvc.Config{
-		Engine: d.engine, Now: d.clock.Now, Log: d.log, Counters: &d.calls, Mapping: d.cfg.Mapping,
-		MaxWaiting: d.cfg.Limits.Waiting, Block: d.cfg.Block,
+	server, service := newGRPCServer(ratelimitsvc.Config{
+		Engine: d.engine, Now: d.clock.Now, Room: d.room, Log: d.log, Counters: &d.counts, Mapping: d.cfg.Mapping, Block: d.cfg.Block,
 	}, d.health)
 	status := d.status.server()
 
@@ -150,7 +152,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	g := group{failed: make(chan error, 1)}
 	g.start(func() error { return d.rules.Run(work) })
 	g.start(func() error { d.maintain(work); return nil })
-	g.start(func() error { d.endCalls(work, calls); return nil })
+	g.start(func() error { d.endCalls(work, service); return nil })
 	g.start(func() error { logHangups(work, d.log, d.hangup); return nil })
 	if d.pacesGC {
 		g.start(func() error { gcpace.Run(work); return nil })
@@ -171,10 +173,10 @@ func (d *daemon) run(stop, kill context.Context) error {
 	d.status.draining.Store(true)
 	if failure == nil {
 		d.log.Info().Int("connections", s.clients.Open()).Stringer("atMost", d.cfg.Drain).Msg("stopping, serving open connections until they leave")
-		calls.Drain(d.cfg.Drain)
+		d.room.Drain(d.cfg.Drain)
 		drain(kill, &s.clients, d.cfg.Drain)
 	} else {
-		calls.Drain(0)
+		d.room.Drain(0)
 	}
 	// Health turns only now. Envoy has nobody else to ask: it takes a daemon that says that it is not
 	// serving for one that does not answer, and lets requests pass unlimited although they would be.
@@ -209,7 +211,7 @@ func (d *daemon) maintain(ctx context.Context) {
 
 // endCalls ends the calls that nobody will report the end of, and logs how circuit breakers changed, until
 // ctx is done.
-func (d *daemon) endCalls(ctx context.Context, calls *ratelimitsvc.Service) {
+func (d *daemon) endCalls(ctx context.Context, service *ratelimitsvc.Service) {
 	tick := time.NewTicker(expiry)
 	defer tick.Stop()
 	var changes []engine.Transition
@@ -217,7 +219,7 @@ func (d *daemon) endCalls(ctx context.Context, calls *ratelimitsvc.Service) {
 		select {
 		case <-tick.C:
 			now := d.clock.Now()
-			calls.Expire(now)
+			service.Expire(now)
 			changes = d.engine.Transitions(now, changes[:0])
 			logTransitions(d.log, changes)
 			for _, peer := range d.sockets.peers.Gone() {

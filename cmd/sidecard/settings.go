@@ -9,9 +9,9 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/sidecard/sidecard/internal/calls"
 	"github.com/sidecard/sidecard/internal/listen"
 	"github.com/sidecard/sidecard/pkg/engine"
-	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
@@ -57,7 +57,7 @@ func defaults() config {
 	c.Status = defaultStatus
 	c.LogLevel = zerolog.InfoLevel
 	c.LogFormat = "json"
-	c.Limits.Waiting = ratelimitsvc.DefaultMaxWaiting
+	c.Limits.Waiting = calls.DefaultMaxWaiting
 	c.Limits.MaxKeys = 1 << 26 // more than a rule file can ask for
 	c.Limits.MaxKeysTotal = engine.DefaultMaxKeysTotal
 	c.Limits.Connections = 1024 // an Envoy has one or two for each of its worker threads

@@ -33,13 +33,15 @@ var table = []row{
 	{path: "pkg/engine/attr", pure: true, ours: []string{"pkg/engine", "pkg/rule"},
 		why: "attributes turn strings into a request and know neither the wire nor the rules' state"},
 
-	{path: "pkg/ratelimitsvc", ours: []string{"pkg/engine", "pkg/engine/attr", "pkg/rule", "internal/clock", "internal/metrics"},
+	{path: "pkg/ratelimitsvc", ours: []string{"pkg/engine", "pkg/engine/attr", "pkg/rule", "internal/calls", "internal/clock", "internal/metrics"},
 		modules: []string{grpcModule, zerologModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc"},
 		why:     "Envoy's service decides by the engine and must not care where rules come from"},
 	{path: "pkg/ruleswatch", ours: []string{"pkg/rule", "internal/clock", "internal/metrics"},
 		modules: []string{"github.com/fsnotify/fsnotify", zerologModule},
 		why:     "sources deliver files to a function they are given; the engine is not known here"},
 
+	{path: "internal/calls", ours: []string{"pkg/engine"},
+		why: "what the ways in share knows the engine, and no wire"},
 	{path: "internal/clock", why: "the clock is the bottom of the graph"},
 	{path: "internal/gcpace", why: "the pacing of the collector knows the runtime and nothing of ours"},
 	{path: "internal/listen", modules: []string{"golang.org/x/sys"},

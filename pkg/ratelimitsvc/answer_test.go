@@ -118,7 +118,7 @@ func TestServiceAnswers(t *testing.T) {
 			}
 		}
 	}
-	w.serve(Config{Now: w.now.Load, Block: &rule.BlockResponse{ContentType: "text/html", Body: "<b>{resource}</b>"}})
+	w.serve(Config{Now: w.now.Load, Block: &rule.BlockResponse{ContentType: "text/html", Body: "<b>{resource}</b>"}}, 0)
 	want["plain"] = "content-type: text/html; <b>plain</b>"
 	for resource, want := range want {
 		if got := answer(resource); got != want {

@@ -107,7 +107,7 @@ func TestBufferIsGivenBack(t *testing.T) {
 			t.Parallel()
 			w := &world{engine: engine.New(engine.Options{})}
 			w.now.Store(epoch)
-			w.serve(Config{Now: w.now.Load})
+			w.serve(Config{Now: w.now.Load}, 0)
 			if c.ready {
 				w.apply(t, flowRules)
 			}

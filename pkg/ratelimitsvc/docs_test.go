@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sidecard/sidecard/internal/calls"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/rule"
 )
@@ -89,7 +90,7 @@ func TestAnswersPageIsComplete(t *testing.T) {
 	t.Parallel()
 	page, _ := answersPage(t)
 	words := []string{"`" + errDomain.Error() + "`", "`" + errDescriptors.Error() + "`", "`" + errEntries.Error() + "`",
-		"At most " + strconv.Itoa(DefaultMaxWaiting) + " calls", strconv.Itoa(int(answerTime.Milliseconds())) + " ms"}
+		"At most " + strconv.Itoa(calls.DefaultMaxWaiting) + " calls", strconv.Itoa(int(calls.AnswerTime.Milliseconds())) + " ms"}
 	for r := engine.ReasonNone + 1; r.String() != engine.ReasonNone.String(); r++ {
 		words = append(words, "| `"+r.String()+"` |")
 	}

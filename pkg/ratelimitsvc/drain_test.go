@@ -27,14 +27,14 @@ func TestDrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				v := newVisits(t, Config{})
+				v := newVisits(t, 0)
 				var got []*visit
 				for range 5 {
 					got = append(got, v.start(t.Context(), queue))
 				}
 				time.Sleep(200 * time.Millisecond)
-				v.w.svc.Drain(c.limit)
-				v.w.svc.Drain(0) // without effect
+				v.w.room.Drain(c.limit)
+				v.w.room.Drain(0) // without effect
 				time.Sleep(100 * time.Millisecond)
 				for range 2 {
 					got = append(got, v.start(t.Context(), queue))

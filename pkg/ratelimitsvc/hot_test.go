@@ -2,6 +2,7 @@ package ratelimitsvc
 
 import (
 	"context"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +18,7 @@ func (w *world) decide(ctx context.Context, c *call, wire []byte, out *response)
 	}
 	c.collect(nil)
 	w.svc.complete(w.now.Load(), c)
-	w.svc.decide(ctx, w.now.Load(), c)
+	w.room.Decide(ctx, w.now.Load(), math.MaxInt64, &c.engine)
 	v := deciding(c.engine.Verdicts)
 	*out = appendResponse((*out)[:0], &c.engine, c.items, v, w.svc.answers.to(v))
 	c.reset()

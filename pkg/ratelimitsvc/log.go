@@ -38,7 +38,7 @@ func (s *Service) logInvalid(now int64, err error) {
 // logFull says that rules refuse because of the bound on waiting calls.
 func (s *Service) logFull(now int64) {
 	if skipped, ok := s.full.take(now); ok {
-		s.cfg.Log.Warn().Int("waiting", s.cfg.MaxWaiting).Int64("skipped", skipped).Msg("as many calls wait as may, rules that queue refuse more")
+		s.cfg.Log.Warn().Int("waiting", s.cfg.Room.Max()).Int64("skipped", skipped).Msg("as many calls wait as may, rules that queue refuse more")
 	}
 }
 

@@ -168,7 +168,7 @@ func TestGivenUpCallsEnd(t *testing.T) {
 func TestCallsThatWaitHoldTheirPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t, callRules, Config{})
+		w := newBubble(t, callRules, 0)
 		ask := marshal(t, describe(pairs("route", "paced")))
 		if _, err := w.wire(t.Context(), ask); err != nil {
 			t.Fatal(err)

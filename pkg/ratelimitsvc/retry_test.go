@@ -82,7 +82,7 @@ type loneStep struct {
 }
 
 func (c *lone) run(t *testing.T, rules string) {
-	c.w, c.began = newBubble(t, rules, Config{}), time.Now()
+	c.w, c.began = newBubble(t, rules, 0), time.Now()
 	for _, s := range c.steps {
 		if c.problem != "" {
 			return

@@ -7,6 +7,7 @@ package ratelimitsvc
 
 import (
 	"context"
+	"math"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -14,13 +15,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/sidecard/sidecard/internal/calls"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/rule"
 )
-
-// DefaultMaxWaiting is how many calls may wait at a time unless the configuration says otherwise. A
-// waiting call takes about 15 KiB, most of which is gRPC's, so that all together stay below 64 MiB.
-const DefaultMaxWaiting = 4096
 
 // Config is what the service works with.
 type Config struct {
@@ -28,12 +26,10 @@ type Config struct {
 	// Now is the time in Unix nanoseconds, which must advance as the monotonic clock does; required.
 	// It is called once a call, and twice more by a call that waits.
 	Now      func() int64
+	Room     *calls.Room // where calls wait; required
 	Log      zerolog.Logger
-	Counters *Counters                    // nil: nobody reads them
+	Counters *calls.Counters              // nil: nobody reads them
 	Mapping  map[string]map[string]string // per domain: descriptor key to the attribute that it means; not changed after Register
-	// MaxWaiting is how many calls may wait at a time; 0: DefaultMaxWaiting. A rule that would make
-	// one more wait refuses it.
-	MaxWaiting int
 	// Block answers the refusals of rules without a Response, as pkg/rule has checked it; nil: a
 	// JSON body that names the rule, the reason and when to come again.
 	Block *rule.BlockResponse
@@ -61,8 +57,6 @@ func Register(s *grpc.Server, cfg Config) *Service {
 // Service is a registered rate limit service. Its methods are safe for concurrent use.
 type Service struct {
 	cfg       Config
-	time      deadlines
-	drain     drain
 	answers   *answers
 	calls     sync.Pool // of *call
 	unmatched sampler
@@ -73,13 +67,9 @@ type Service struct {
 
 func newService(cfg Config) *Service {
 	if cfg.Counters == nil {
-		cfg.Counters = new(Counters)
+		cfg.Counters = new(calls.Counters)
 	}
-	if cfg.MaxWaiting == 0 {
-		cfg.MaxWaiting = DefaultMaxWaiting
-	}
-	s := &Service{cfg: cfg, time: newDeadlines(cfg.Now), answers: newAnswers(cfg.Engine, cfg.Block)}
-	s.drain.init()
+	s := &Service{cfg: cfg, answers: newAnswers(cfg.Engine, cfg.Block)}
 	s.calls.New = func() any { return new(call) }
 	return s
 }
@@ -122,11 +112,13 @@ func (s *Service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 	if s.cfg.Engine.Outcomes() {
 		c.engine.Peer = peerOf(ctx)
 	}
-	s.decide(ctx, now, c)
+	if s.cfg.Room.Decide(ctx, now, math.MaxInt64, &c.engine) {
+		s.logFull(now)
+	}
 	s.countUnmatched(now, c)
 	if c.engine.Wait > 0 {
 		c.forget()
-		now = s.hold(ctx, now, c)
+		now = s.cfg.Room.Hold(ctx, now, &c.engine)
 	}
 	if err := ctx.Err(); err != nil {
 		// Envoy has given up and does with the request what its failure mode says.
@@ -160,7 +152,7 @@ func (s *Service) countUnmatched(now int64, c *call) {
 		}
 	}
 	if n > 0 {
-		s.cfg.Counters.addUnmatched(c.req.domain, n)
+		s.cfg.Counters.AddUnmatched(c.req.domain, n)
 		s.logUnmatched(now, c)
 	}
 }

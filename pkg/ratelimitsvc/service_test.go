@@ -196,7 +196,7 @@ func TestServiceNotReady(t *testing.T) {
 	t.Parallel()
 	w := &world{engine: engine.New(engine.Options{})}
 	w.now.Store(epoch)
-	w.serve(Config{Now: w.now.Load})
+	w.serve(Config{Now: w.now.Load}, 0)
 	if _, err := w.wire(t.Context(), marshal(t, typical())); status.Code(err) != codes.Unavailable {
 		t.Errorf("without rules: got %v, want UNAVAILABLE", err)
 	}

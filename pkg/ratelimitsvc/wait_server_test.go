@@ -22,9 +22,9 @@ import (
 func TestServerDrain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := newBubble(t, queueRules, Config{})
+		w := newBubble(t, queueRules, 0)
 		l := bufconn.Listen(1 << 16)
-		server, svc := w.server()
+		server, _ := w.server()
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(l) }()
 		conn, err := grpc.NewClient("passthrough:///bufconn", grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -51,7 +51,7 @@ func TestServerDrain(t *testing.T) {
 		synctest.Wait()
 		leave()
 		synctest.Wait()
-		svc.Drain(1200 * time.Millisecond)
+		w.room.Drain(1200 * time.Millisecond)
 		server.GracefulStop()
 		if n := w.counters.Waiting.Load(); n != 0 {
 			t.Errorf("%d wait when the server has ended", n)
@@ -95,7 +95,7 @@ func TestWaitProperties(t *testing.T) {
 		var ends []end
 		var problem string
 		synctest.Test(t, func(t *testing.T) {
-			v := newVisits(t, Config{MaxWaiting: most})
+			v := newVisits(t, most)
 			var pool countingPool
 			receive := pool.receive(marshal(t, describe(pairs("route", "queue"))))
 			results := make(chan end, len(callers))
@@ -121,7 +121,7 @@ func TestWaitProperties(t *testing.T) {
 					results <- e
 				})
 			}
-			time.AfterFunc(drainAt, func() { v.w.svc.Drain(limit) })
+			time.AfterFunc(drainAt, func() { v.w.room.Drain(limit) })
 			v.done()
 			close(results)
 			for e := range results {

@@ -3,7 +3,6 @@ package ratelimitsvc
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -38,8 +37,8 @@ type visits struct {
 	all   sync.WaitGroup
 }
 
-func newVisits(t testing.TB, cfg Config) *visits {
-	return &visits{t: t, w: newBubble(t, queueRules, cfg), began: time.Now()}
+func newVisits(t testing.TB, most int) *visits {
+	return &visits{t: t, w: newBubble(t, queueRules, most), began: time.Now()}
 }
 
 // start makes a call in a goroutine of its own and returns when it has ended or waits. What it
@@ -81,7 +80,7 @@ func TestWaits(t *testing.T) {
 		want  string
 	}
 	for name, c := range map[string]struct {
-		cfg   Config
+		most  int // calls that may wait; 0: the default
 		steps []step
 	}{
 		"each at its time": {steps: []step{
@@ -131,7 +130,7 @@ func TestWaits(t *testing.T) {
 			{ask: queue, want: "0s-500ms OK: OK 2/2 1s"},
 			{ask: describe(pairs("route", "queue"), pairs("route", "other"), pairs()), want: "0s-1s OK: OK 2/2 1s, OK 2/2, OK"},
 		}},
-		"no more than may": {cfg: Config{MaxWaiting: 2}, steps: []step{
+		"no more than may": {most: 2, steps: []step{
 			{ask: queue, want: "0s-0s OK: OK 2/2 1s"},
 			{ask: queue, want: "0s-500ms OK: OK 2/2 1s"},
 			{ask: queue, want: "0s-1s OK: OK 2/2 1s"},
@@ -143,7 +142,7 @@ func TestWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				v := newVisits(t, c.cfg)
+				v := newVisits(t, c.most)
 				var got []*visit
 				for _, s := range c.steps {
 					time.Sleep(s.after)
@@ -189,7 +188,7 @@ func TestWaitKeepsNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				v := newVisits(t, Config{})
+				v := newVisits(t, 0)
 				time.Sleep(950 * time.Millisecond) // 59.05 s before the window forgets
 				v.began = time.Now()
 				v.start(t.Context(), describe(withHits(pairs("route", "window"), 1, false)))
@@ -216,7 +215,7 @@ func TestWaitKeepsNothing(t *testing.T) {
 					time.AfterFunc(c.gone, cancel)
 				}
 				if c.drain > 0 {
-					v.w.svc.Drain(c.drain)
+					v.w.room.Drain(c.drain)
 				}
 				v.done()
 				if got != c.want {
@@ -237,7 +236,7 @@ func TestWaitKeepsNothing(t *testing.T) {
 func TestWaitUnusedPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		v := newVisits(t, Config{})
+		v := newVisits(t, 0)
 		queue := describe(pairs("route", "queue"))
 		ctx, cancel := context.WithCancel(t.Context())
 		v.start(ctx, queue)
@@ -258,7 +257,7 @@ func TestWaitUnusedPlaces(t *testing.T) {
 func TestWaitFull(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		v := newVisits(t, Config{MaxWaiting: 1})
+		v := newVisits(t, 1)
 		for range 3 {
 			v.start(t.Context(), describe(pairs("route", "queue")))
 		}
@@ -289,7 +288,7 @@ func (c meanwhile) Deadline() (time.Time, bool) {
 func TestWaitFullMeanwhile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		v := newVisits(t, Config{MaxWaiting: 1})
+		v := newVisits(t, 1)
 		queue := describe(pairs("route", "queue"))
 		v.start(t.Context(), queue)
 		waiting := &v.w.counters.Waiting
@@ -306,14 +305,14 @@ func TestWaitFullMeanwhile(t *testing.T) {
 	})
 }
 
-// However many come at a time, no more than MaxWaiting wait; the others are refused, counted, and
+// However many come at a time, no more than may do wait; the others are refused, counted, and
 // take no place.
 func TestWaitBound(t *testing.T) {
 	t.Parallel()
 	const most, callers = 3, 40
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
-			v := newVisits(t, Config{MaxWaiting: most})
+			v := newVisits(t, most)
 			wire := marshal(t, describe(pairs("route", "queue")))
 			answers := make(chan string, callers)
 			for range callers {
@@ -343,43 +342,4 @@ func TestWaitBound(t *testing.T) {
 			}
 		})
 	}
-}
-
-// Deadlines are told from the clock of the windows, whatever the wall clock says meanwhile.
-func TestPatience(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		now := epoch
-		w := newBubble(t, queueRules, Config{})
-		w.svc.cfg.Now = func() int64 { return now }
-		w.svc.time = newDeadlines(w.svc.cfg.Now)
-		within := func(d time.Duration) context.Context {
-			ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(d))
-			t.Cleanup(cancel)
-			return ctx
-		}
-		time.Sleep(time.Second)
-		now += int64(time.Second)
-		for _, c := range []struct {
-			ctx  context.Context
-			want time.Duration
-		}{
-			{t.Context(), math.MaxInt64},
-			{within(time.Second), 995 * time.Millisecond},
-			{within(6 * time.Millisecond), time.Millisecond},
-			{within(5 * time.Millisecond), 0},
-			{within(1), 0},
-			{within(-time.Hour), 0},
-			{within(math.MinInt64), 0},
-			{within(math.MaxInt64), math.MaxInt64 - time.Second - answerTime},
-		} {
-			if got := w.svc.patience(c.ctx, now); got != c.want {
-				t.Errorf("got %v, want %v", got, c.want)
-			}
-		}
-		w.svc.Drain(math.MaxInt64)
-		if got := w.svc.patience(t.Context(), now); got != math.MaxInt64 {
-			t.Errorf("draining without end: got %v", got)
-		}
-	})
 }

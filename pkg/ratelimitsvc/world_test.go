@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/sidecard/sidecard/internal/calls"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/rule"
 )
@@ -32,7 +33,8 @@ var epoch = time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 type world struct {
 	now      atomic.Int64
 	engine   *engine.Engine
-	counters Counters
+	counters calls.Counters
+	room     *calls.Room
 	log      bytes.Buffer
 	svc      *Service
 	server   func() (*grpc.Server, *Service)
@@ -55,18 +57,19 @@ func newWorld(t testing.TB, mapping map[string]map[string]string) *world {
 	w := &world{engine: engine.New(engine.Options{})}
 	w.now.Store(epoch)
 	w.apply(t, flowRules)
-	w.serve(Config{Now: w.now.Load, Mapping: mapping})
+	w.serve(Config{Now: w.now.Load, Mapping: mapping}, 0)
 	return w
 }
 
-// newBubble returns a world inside a synctest bubble, whose clock is that of the bubble.
-func newBubble(t testing.TB, rules string, cfg Config) *world {
+// newBubble returns a world inside a synctest bubble, whose clock is that of the bubble. No more than
+// most calls may wait; 0: the default.
+func newBubble(t testing.TB, rules string, most int) *world {
 	t.Helper()
 	w := &world{engine: engine.New(engine.Options{})}
-	cfg.Now = func() int64 { return time.Now().UnixNano() }
+	cfg := Config{Now: func() int64 { return time.Now().UnixNano() }}
 	w.now.Store(cfg.Now())
 	w.apply(t, rules)
-	w.serve(cfg)
+	w.serve(cfg, most)
 	return w
 }
 
@@ -86,8 +89,10 @@ func (w *world) apply(t testing.TB, rules string) {
 }
 
 // serve makes the service, and servers of the same configuration on demand.
-func (w *world) serve(cfg Config) {
+func (w *world) serve(cfg Config, most int) {
 	cfg.Engine, cfg.Log, cfg.Counters = w.engine, zerolog.New(&w.log), &w.counters
+	w.room = calls.NewRoom(calls.Config{Engine: w.engine, Now: cfg.Now, Counters: &w.counters, Max: most})
+	cfg.Room = w.room
 	w.svc = newService(cfg)
 	w.server = func() (*grpc.Server, *Service) {
 		s := grpc.NewServer(grpc.ForceServerCodecV2(Codec()), grpc.MaxRecvMsgSize(4<<20), grpc.WaitForHandlers(true))

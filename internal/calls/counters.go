@@ -1,4 +1,6 @@
-package ratelimitsvc
+// Package calls has what all ways of asking for a decision share: counts of calls that belong to no
+// rule, and the room in which calls wait for the turn that a queue gives them. It knows no wire.
+package calls
 
 import (
 	"strings"
@@ -25,7 +27,7 @@ type Counters struct {
 	unmatched atomic.Pointer[map[string]*atomic.Int64]
 }
 
-// Unmatched calls yield with each domain that had descriptors to which no rule applied, and how many
+// Unmatched calls yield with each domain that had requests to which no rule applied, and how many
 // those were, until yield returns false. It is a sequence to range over.
 func (c *Counters) Unmatched(yield func(domain string, n int64) bool) {
 	m := c.unmatched.Load()
@@ -39,8 +41,8 @@ func (c *Counters) Unmatched(yield func(domain string, n int64) bool) {
 	}
 }
 
-// addUnmatched counts n descriptors. The domain is borrowed.
-func (c *Counters) addUnmatched(domain string, n int64) {
+// AddUnmatched counts n requests to which no rule applied. The domain is borrowed.
+func (c *Counters) AddUnmatched(domain string, n int64) {
 	if m := c.unmatched.Load(); m != nil {
 		if count := (*m)[domain]; count != nil {
 			count.Add(n)

@@ -1,9 +1,6 @@
 package rule
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // Bounds and defaults of gateway flow rules.
 const (
@@ -20,76 +17,59 @@ const (
 	defaultMaxKeys = 1 << 20
 )
 
-// gatewayDraft is a gateway flow rule as written.
-type gatewayDraft struct {
-	id, resource           located[string]
-	mode, grade, behavior  located[int64]
-	count                  located[amount]
-	intervalSec            located[int64]
-	interval, intervalUnit located[int64]
-	burst, maxQueueing     located[int64]
-	lease                  located[int64]
-	param                  located[*paramDraft]
-	response               located[*responseDraft]
-
-	window, sampleCount          located[int64]
-	onMissing, maxKeys, overflow located[int64]
-	shadow                       located[bool]
-}
-
-var gatewaySchema = schema[gatewayDraft]{what: "a gateway flow rule", fields: append(
-	[]field[gatewayDraft]{
-		idField(func(d *gatewayDraft) *located[string] { return &d.id }),
+var gatewaySchema = schema[limitDraft]{what: "a gateway flow rule", fields: append(
+	[]field[limitDraft]{
+		idField(func(d *limitDraft) *located[string] { return &d.id }),
 		textField("resource", "the route id, or the name of an API group", maxNameBytes,
-			func(d *gatewayDraft) *located[string] { return &d.resource }).require(),
+			func(d *limitDraft) *located[string] { return &d.resource }).require(),
 		enumField("resourceMode", "what resource names", resourceModes, int64(ModeRoute),
-			func(d *gatewayDraft) *located[int64] { return &d.mode }),
+			func(d *limitDraft) *located[int64] { return &d.mode }),
 		enumField("grade", "what is limited", grades, gradeQPS,
-			func(d *gatewayDraft) *located[int64] { return &d.grade }),
+			func(d *limitDraft) *located[int64] { return &d.grade }),
 		amountField("count", "how many requests may pass per interval, or be under way at a time", "", "write 0 to block everything",
-			func(d *gatewayDraft) *located[amount] { return &d.count }).require(),
+			func(d *limitDraft) *located[amount] { return &d.count }).require(),
 		integerField("intervalSec", "the interval in seconds", 1, maxIntervalSec, 1,
-			func(d *gatewayDraft) *located[int64] { return &d.intervalSec }),
+			func(d *limitDraft) *located[int64] { return &d.intervalSec }),
 		integerField("interval", "the interval in the unit that intervalUnit names", 1, maxIntervalSec, 1,
-			func(d *gatewayDraft) *located[int64] { return &d.interval }),
+			func(d *limitDraft) *located[int64] { return &d.interval }),
 		enumField("intervalUnit", "the unit of interval", intervalUnits, 0,
-			func(d *gatewayDraft) *located[int64] { return &d.intervalUnit }),
+			func(d *limitDraft) *located[int64] { return &d.intervalUnit }),
 		enumField("controlBehavior", "what happens above the limit", controlBehaviors, int64(BehaviorReject),
-			func(d *gatewayDraft) *located[int64] { return &d.behavior }),
+			func(d *limitDraft) *located[int64] { return &d.behavior }),
 		integerField("burst", "requests above count that may pass at once", 0, 1<<31-1, 0,
-			func(d *gatewayDraft) *located[int64] { return &d.burst }),
+			func(d *limitDraft) *located[int64] { return &d.burst }),
 		integerField("maxQueueingTimeoutMs", "the wait of queueing from which on a request is refused; means nothing without queueing", 0, 1<<31-1, 500,
-			func(d *gatewayDraft) *located[int64] { return &d.maxQueueing }),
+			func(d *limitDraft) *located[int64] { return &d.maxQueueing }),
 		mappingField("paramItem", "the parameter whose values are limited one by one", &paramSchema,
-			func(d *gatewayDraft) *located[*paramDraft] { return &d.param }),
+			func(d *limitDraft) *located[*paramDraft] { return &d.param }),
 
 		enumField("window", "how the limit holds over time", windowModes, int64(WindowAligned),
-			func(d *gatewayDraft) *located[int64] { return &d.window }),
+			func(d *limitDraft) *located[int64] { return &d.window }),
 		integerField("sampleCount", "slots of the window; 2 by default with paramItem", 1, maxSampleCount, defaultSampleCount,
-			func(d *gatewayDraft) *located[int64] { return &d.sampleCount }),
+			func(d *limitDraft) *located[int64] { return &d.sampleCount }),
 		enumField("onMissing", "what happens to requests without the parameter", missingChoices, int64(MissingSkip),
-			func(d *gatewayDraft) *located[int64] { return &d.onMissing }),
+			func(d *limitDraft) *located[int64] { return &d.onMissing }),
 		integerField("maxKeys", "most parameter values tracked at a time", 1, maxMaxKeys, defaultMaxKeys,
-			func(d *gatewayDraft) *located[int64] { return &d.maxKeys }),
+			func(d *limitDraft) *located[int64] { return &d.maxKeys }),
 		enumField("overflow", "what happens to values beyond maxKeys", overflowChoices, int64(OverflowSketch),
-			func(d *gatewayDraft) *located[int64] { return &d.overflow }),
+			func(d *limitDraft) *located[int64] { return &d.overflow }),
 		integerField("leaseMs", "how long a call under way counts if its end is not reported, with grade concurrency", minLeaseMs, maxLeaseMs, defaultLeaseMs,
-			func(d *gatewayDraft) *located[int64] { return &d.lease }),
+			func(d *limitDraft) *located[int64] { return &d.lease }),
 		mappingField("blockResponse", "what a refused request is answered with", &responseSchema,
-			func(d *gatewayDraft) *located[*responseDraft] { return &d.response }),
+			func(d *limitDraft) *located[*responseDraft] { return &d.response }),
 		boolField("shadow", "only count what would be refused",
-			func(d *gatewayDraft) *located[bool] { return &d.shadow }),
+			func(d *limitDraft) *located[bool] { return &d.shadow }),
 
 		customField("clusterMode", "shared limits; only false", "boolean", decodeClusterMode),
-		refusedField[gatewayDraft]("clusterConfig", "cluster mode"),
-		refusedField[gatewayDraft]("warmUpPeriodSec", "warm-up"),
-		refusedField[gatewayDraft]("warmUpColdFactor", "warm-up"),
-		refusedField[gatewayDraft]("paramFlowItemList", "paramFlowItemList"),
+		refusedField[limitDraft]("clusterConfig", "cluster mode"),
+		refusedField[limitDraft]("warmUpPeriodSec", "warm-up"),
+		refusedField[limitDraft]("warmUpColdFactor", "warm-up"),
+		refusedField[limitDraft]("paramFlowItemList", "paramFlowItemList"),
 	},
-	ignoredFields[gatewayDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
+	ignoredFields[limitDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
 ), mistaken: map[string]string{"maxQueueingTimeMs": "maxQueueingTimeoutMs", "burstCount": "burst", "durationInSec": "intervalSec"}}
 
-func decodeClusterMode(f *fileLoad, at spot, n *node, _ *gatewayDraft) {
+func decodeClusterMode(f *fileLoad, at spot, n *node, _ *limitDraft) {
 	var on located[bool]
 	f.boolean(at, n, &on)
 	switch {
@@ -104,70 +84,9 @@ func decodeClusterMode(f *fileLoad, at spot, n *node, _ *gatewayDraft) {
 func (f *fileLoad) gatewayFlow(at spot, n *node) {
 	before := f.errors
 	d := &f.draft
-	*d = gatewayDraft{}
-	if !decodeMapping(f, &gatewaySchema, at, n, d) {
-		return
-	}
-	r := LimitRule{
-		Pos:       f.position(at),
-		Domain:    f.domain,
-		ID:        d.id.v,
-		Resource:  d.resource.v,
-		Mode:      ResourceMode(d.mode.v),
-		Count:     d.count.v.text,
-		Scale:     1,
-		Behavior:  ControlBehavior(d.behavior.v),
-		Window:    WindowMode(d.window.v),
-		OnMissing: OnMissing(d.onMissing.v),
-		MaxKeys:   int(d.maxKeys.v),
-		Overflow:  Overflow(d.overflow.v),
-		Shadow:    d.shadow.v || f.options.Shadow,
-	}
-	if d.resource.ok {
-		f.checkName(d.resource.at, r.Resource)
-		f.refer(d.resource.at, r.Mode, r.Resource)
-	}
-	r.Param = f.checkParam(d)
-	if d.response.given && d.response.ok {
-		r.Response = f.checkResponse(d.response.at, d.response.v, f.errors == before)
-	}
-	seconds, ok := f.checkInterval(d)
-	if d.grade.ok && d.grade.v == gradeConcurrency {
-		f.checkConcurrency(d, &r)
-	} else {
-		f.checkFlow(d, seconds, ok, &r)
-	}
-	if f.errors > before {
-		return
-	}
-	if !d.id.given {
-		r.ID, r.DerivedID = deriveID(&r, seconds), true
-	}
-	if f.claimID(at, &d.id, r.ID, "limits") {
-		f.set.Limits = append(f.set.Limits, r)
-	}
-}
-
-// checkFlow fills in how a rule counts requests over time: in an interval of so many seconds, unless
-// that could not be read.
-func (f *fileLoad) checkFlow(d *gatewayDraft, seconds int64, ok bool, r *LimitRule) {
-	if d.grade.ok {
-		f.checkNoLease(d)
-	}
-	if ok {
-		r.Interval = time.Duration(seconds) * time.Second
-		f.checkRate(d, seconds, r)
-	}
-	switch {
-	case r.Behavior == BehaviorQueue:
-		f.checkQueueing(d, r)
-	case r.Window == WindowTokenBucket:
-		f.checkTokenBucket(d, r)
-	case ok:
-		f.checkSampleCount(d, r)
-	}
-	if r.Behavior != BehaviorQueue {
-		f.checkBurst(d, r)
+	*d = limitDraft{}
+	if decodeMapping(f, &gatewaySchema, at, n, d) {
+		f.limit(LimitGateway, at, d, before)
 	}
 }
 

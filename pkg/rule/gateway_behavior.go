@@ -11,7 +11,7 @@ import (
 const maxQueueingMs = 3600 * 1000
 
 // checkQueueing fills in what queueing needs, and refuses what only windows have.
-func (f *fileLoad) checkQueueing(d *gatewayDraft, r *LimitRule) {
+func (f *fileLoad) checkQueueing(d *limitDraft, r *LimitRule) {
 	r.Window = WindowNone
 	for _, field := range []*located[int64]{&d.window, &d.sampleCount} {
 		if field.given && field.ok {
@@ -48,7 +48,7 @@ func (f *fileLoad) checkQueueing(d *gatewayDraft, r *LimitRule) {
 
 // checkTokenBucket refuses slots, which a bucket has none of, and a bucket that could never hold the
 // token that a request takes.
-func (f *fileLoad) checkTokenBucket(d *gatewayDraft, r *LimitRule) {
+func (f *fileLoad) checkTokenBucket(d *limitDraft, r *LimitRule) {
 	if d.sampleCount.given && d.sampleCount.ok {
 		f.fail(d.sampleCount.at, "is for windows with slots; a token bucket has none", "remove it")
 	}
@@ -64,7 +64,7 @@ func (f *fileLoad) checkTokenBucket(d *gatewayDraft, r *LimitRule) {
 }
 
 // checkBurst fills in what may pass above the limit.
-func (f *fileLoad) checkBurst(d *gatewayDraft, r *LimitRule) {
+func (f *fileLoad) checkBurst(d *limitDraft, r *LimitRule) {
 	switch {
 	case !d.burst.ok || !d.count.ok || d.burst.v == 0 || r.Unlimited:
 	case d.count.v.exact.Sign() == 0:

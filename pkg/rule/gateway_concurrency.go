@@ -16,7 +16,7 @@ const (
 // checkConcurrency fills in what a limit of calls under way needs, and refuses what only rules that
 // count over time have. The interval means nothing to it, whether or not it is written: dashboards
 // always write one.
-func (f *fileLoad) checkConcurrency(d *gatewayDraft, r *LimitRule) {
+func (f *fileLoad) checkConcurrency(d *limitDraft, r *LimitRule) {
 	r.Grade, r.Window, r.Interval = GradeConcurrency, WindowNone, 0
 	for _, field := range []*located[int64]{&d.window, &d.sampleCount} {
 		if field.given && field.ok {
@@ -50,7 +50,7 @@ func (f *fileLoad) checkConcurrency(d *gatewayDraft, r *LimitRule) {
 }
 
 // checkNoLease refuses a lease where nothing waits for the end of a call.
-func (f *fileLoad) checkNoLease(d *gatewayDraft) {
+func (f *fileLoad) checkNoLease(d *limitDraft) {
 	if d.lease.given && d.lease.ok {
 		f.fail(d.lease.at, "is for rules that count calls under way", "remove it, or write grade concurrency")
 	}

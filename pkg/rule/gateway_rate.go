@@ -14,7 +14,7 @@ var unitSeconds = [...]int64{1, 60, 3600, 24 * 3600}
 // checkInterval finds the interval in seconds from intervalSec or from interval and intervalUnit,
 // which the dashboard writes. Taking one second for granted where a dashboard wrote a minute would
 // make a limit sixty times as large, so what is not clear is refused.
-func (f *fileLoad) checkInterval(d *gatewayDraft) (seconds int64, ok bool) {
+func (f *fileLoad) checkInterval(d *limitDraft) (seconds int64, ok bool) {
 	switch {
 	case !d.interval.ok || !d.intervalUnit.ok || !d.intervalSec.ok:
 		return 0, false
@@ -50,7 +50,7 @@ func (f *fileLoad) checkInterval(d *gatewayDraft) (seconds int64, ok bool) {
 }
 
 // checkRate turns count into whole requests over a whole number of seconds.
-func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *LimitRule) {
+func (f *fileLoad) checkRate(d *limitDraft, seconds int64, r *LimitRule) {
 	if !d.count.ok {
 		return
 	}
@@ -75,7 +75,7 @@ func (f *fileLoad) checkRate(d *gatewayDraft, seconds int64, r *LimitRule) {
 }
 
 // unlimited says whether the count, which is valid, is above what is enforced.
-func (f *fileLoad) unlimited(d *gatewayDraft, r *LimitRule) bool {
+func (f *fileLoad) unlimited(d *limitDraft, r *LimitRule) bool {
 	if d.count.v.exact.Cmp(big.NewRat(MaxLimit, 1)) <= 0 {
 		return false
 	}
@@ -85,7 +85,7 @@ func (f *fileLoad) unlimited(d *gatewayDraft, r *LimitRule) bool {
 }
 
 // checkSampleCount fills in the number of slots, which must divide the interval.
-func (f *fileLoad) checkSampleCount(d *gatewayDraft, r *LimitRule) {
+func (f *fileLoad) checkSampleCount(d *limitDraft, r *LimitRule) {
 	if !d.sampleCount.ok {
 		return
 	}

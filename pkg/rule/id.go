@@ -53,7 +53,7 @@ func deriveID(r *LimitRule, seconds int64) string {
 	if r.Domain != "" {
 		b.WriteString(escapeID(r.Domain) + "/")
 	}
-	b.WriteString("gw-flow/" + r.Mode.String() + "/" + escapeID(r.Resource))
+	b.WriteString(r.Kind.String() + "/" + r.Mode.String() + "/" + escapeID(r.Resource))
 	b.WriteString("/" + r.Grade.String() + "/" + r.Behavior.String())
 	if r.Grade != GradeConcurrency {
 		b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + r.Window.String())
@@ -129,7 +129,7 @@ func escapeID(s string) string {
 // meaning but the layout of the state, which the engine adds. It is not for showing.
 func (r *LimitRule) StateKey() string {
 	parts := []string{
-		"gw-flow", r.Domain, r.ID,
+		r.Kind.String(), r.Domain, r.ID,
 		strconv.Itoa(int(r.Mode)), r.Resource,
 		r.Grade.String(), r.Behavior.String(),
 		r.Interval.String(), strconv.Itoa(int(r.Window)), strconv.Itoa(r.SampleCount),

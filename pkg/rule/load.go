@@ -2,6 +2,7 @@ package rule
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -41,8 +42,9 @@ const maxFileProblems = 1000
 const TooManyProblems = "too many problems; the rest of the file is not reported"
 
 // Load reads and validates a whole rule set. It reports every problem of every file at once; if one
-// of them is an error the set is empty and must not be used (see Problems.Err). Rules are in the
-// order of their files' names, then of the files. Load does not touch the files' data afterwards,
+// of them is an error the set is empty and must not be used (see Problems.Err). Rules that limit are in
+// the order of their kinds; those of one kind, and all others, are in the order of their files' names,
+// then of the files. Load does not touch the files' data afterwards,
 // reads nothing else and does not panic, whatever the data is.
 func Load(files []File, o Options) (Set, Problems) {
 	l := &loader{options: o, ids: make(map[idKey]claim), apis: make(map[idKey]Position)}
@@ -66,6 +68,7 @@ func Load(files []File, o Options) (Set, Problems) {
 	if len(l.problems.Errors()) > 0 {
 		return Set{}, l.problems
 	}
+	slices.SortStableFunc(l.set.Limits, func(a, b LimitRule) int { return cmp.Compare(a.Kind, b.Kind) })
 	slices.Sort(l.set.Claimed)
 	l.set.Claimed = slices.Compact(l.set.Claimed)
 	l.set.Revision = Revision(files)
@@ -103,7 +106,7 @@ type fileLoad struct {
 	reported int    // problems of the file, of which errors are errors
 	errors   int
 	ignored  []ignoredField
-	draft    gatewayDraft // the rule being read; kept over rules because it is large
+	draft    limitDraft // the rule being read; kept over rules because it is large
 }
 
 type ignoredField struct {

@@ -221,7 +221,7 @@ type APIDefinition struct {
 
 // Set is a whole, validated rule set. It is not changed after Load returned it.
 type Set struct {
-	Limits   []LimitRule // in file order, which is the order of evaluation and of ties
+	Limits   []LimitRule // by kind, then in file order: the order of evaluation and of ties
 	APIs     []APIDefinition
 	Degrade  []DegradeRule // in file order
 	Claimed  []string      // the domains that files claim

@@ -82,7 +82,7 @@ func decodeStrategy(f *fileLoad, at spot, n *node, d *paramDraft) {
 }
 
 // checkParam turns a paramItem into its meaning; nil if there is none or it is wrong.
-func (f *fileLoad) checkParam(d *gatewayDraft) *ParamItem {
+func (f *fileLoad) checkParam(d *limitDraft) *ParamItem {
 	if !d.param.given {
 		for _, field := range []*located[int64]{&d.onMissing, &d.maxKeys, &d.overflow} {
 			if field.given && field.ok {

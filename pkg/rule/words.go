@@ -3,6 +3,19 @@ package rule
 // The words in which rule files write the values of the model, for ids and for views. A number that
 // has no word gives an empty one.
 
+// String returns the name that derived ids begin with.
+func (k LimitKind) String() string {
+	switch k {
+	case LimitGateway:
+		return "gw-flow"
+	case LimitParam:
+		return "param-flow"
+	case LimitFlow:
+		return "flow"
+	}
+	return ""
+}
+
 // String returns the name that resourceMode takes.
 func (m ResourceMode) String() string { return resourceModes.nameOf(int64(m)) }
 

@@ -68,6 +68,10 @@ limits:
   maxKeys: 67108864
   maxKeysTotal: 4194304
   connections: 1024
+  tokens: 1048576
+outcomes:
+  mode: auto
+  errorCodes: [5xx]
 socket:
   mode: "0660"
   group: ""
@@ -104,6 +108,9 @@ func TestPrecedence(t *testing.T) {
 		{key: "socket.group", inFile: "envoy", inVariable: "2000", line: "  group: %s\n", wantVar: `"2000"`},
 		{key: "socket.allowUids", inFile: "0", inVariable: "1337,65532", asFlag: "4294967294", line: "  allowUids: [%s]\n", wantVar: "1337, 65532"},
 		{key: "socket.allowGids", inFile: "4", inVariable: "5,6", asFlag: "7", line: "  allowGids: [%s]\n", wantVar: "5, 6"},
+		{key: "limits.tokens", inFile: "1", inVariable: "16777216", line: "  tokens: %s\n"},
+		{key: "outcomes.mode", inFile: "always", inVariable: "auto", line: "outcomes:\n  mode: %s\n"},
+		{key: "outcomes.errorCodes", inFile: "[503, 429, 502]", inVariable: "5xx,400-499", line: "  errorCodes: %s\n", wantFile: `["429", 502-503]`, wantVar: "[400-599]"},
 		{key: "drain", inFile: "1s", inVariable: "250ms", asFlag: "0", line: "drain: %s\n", wantFlags: "0s"},
 	} {
 		t.Run(tc.key, func(t *testing.T) {
@@ -188,7 +195,8 @@ blockResponse:
   contentType: text/html; charset=utf-8
   body: "<p title='{rule}: x'>\n\té {reason} # & *a \\ {{retry_after}}\n\n  </p> "
   headers: {x-z: "yes", x-a: "{retry_after}: # 'x'", X-B: "007"}
-limits: {waiting: 6, maxKeys: 7, maxKeysTotal: 8, connections: 9}
+limits: {waiting: 6, maxKeys: 7, maxKeysTotal: 8, connections: 9, tokens: 10}
+outcomes: {mode: always, errorCodes: [5xx, 429, 400-404]}
 socket: {mode: 0600, group: "0", allowUids: [3, 1], allowGids: [7]}
 drain: 1m30s
 `)
@@ -253,6 +261,13 @@ func TestBadConfigFiles(t *testing.T) {
 		{"a key like nothing", "zzzzzzzz: 1\n", []string{`FILE:1:1: zzzzzzzz: unknown key`}},
 		{"a key of a later version", "http: unix:/x\n", []string{
 			`FILE:1:1: http: not supported by this version of sidecard`,
+		}},
+		{"outcomes", "outcomes:\n  mode: never\n  errorCodes: [5xx, 500-599,\n    teapot, 504-500]\n", []string{
+			`FILE:2:9: outcomes.mode: "never" is none of auto, always`,
+			`FILE:4:5: outcomes.errorCodes: "teapot" is neither a status code from 100 to 999, nor a range such as 500-504, nor a class such as 5xx`,
+		}},
+		{"a range of codes that ends before it begins", "outcomes: {errorCodes: 504-500}\n", []string{
+			`FILE:1:24: outcomes.errorCodes: "504-500" is a range that ends before it begins; write 500-504`,
 		}},
 		{"users by name", "socket:\n  allowUids: [0, envoy]\n  allowGids: -1\n", []string{
 			`FILE:2:18: socket.allowUids: "envoy" is not the number of a user or group, from 0 to 4294967294`,

@@ -26,7 +26,12 @@ type printedConfig struct {
 		MaxKeys      int   `yaml:"maxKeys"`
 		MaxKeysTotal int64 `yaml:"maxKeysTotal"`
 		Connections  int   `yaml:"connections"`
+		Tokens       int64 `yaml:"tokens"`
 	} `yaml:"limits"`
+	Outcomes struct {
+		Mode       string   `yaml:"mode"`
+		ErrorCodes []string `yaml:"errorCodes,flow"`
+	} `yaml:"outcomes"`
 	Socket struct {
 		Mode      string   `yaml:"mode"`
 		Group     string   `yaml:"group"`
@@ -65,6 +70,8 @@ func (c config) print(w io.Writer) error {
 	}
 	p.Limits.Waiting = c.Limits.Waiting
 	p.Limits.MaxKeys, p.Limits.MaxKeysTotal, p.Limits.Connections = c.Limits.MaxKeys, c.Limits.MaxKeysTotal, c.Limits.Connections
+	p.Limits.Tokens = c.Limits.Tokens
+	p.Outcomes.Mode, p.Outcomes.ErrorCodes = c.Outcomes.Mode, c.Outcomes.Errors.Words()
 	p.Socket.Mode, p.Socket.Group = fmt.Sprintf("%04o", c.Socket.Mode), c.Socket.Group
 	p.Socket.AllowUIDs, p.Socket.AllowGIDs = c.Socket.Allow.UIDs, c.Socket.Allow.GIDs
 	p.Drain = c.Drain.String()

@@ -89,7 +89,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 		cfg:     cfg,
 		log:     log,
 		clock:   clock.New(),
-		engine:  engine.New(engine.Options{MaxKeysTotal: cfg.Limits.MaxKeysTotal}),
+		engine:  engine.New(cfg.engineOptions()),
 		health:  newHealth(),
 		sockets: s,
 	}
@@ -138,6 +138,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	s := d.sockets
 	server, service := newGRPCServer(ratelimitsvc.Config{
 		Engine: d.engine, Now: d.clock.Now, Room: d.room, Log: d.log, Counters: &d.counts, Mapping: d.cfg.Mapping, Block: d.cfg.Block,
+		Errors: &d.cfg.Outcomes.Errors, TrackAll: d.cfg.Outcomes.Mode == outcomesAlways,
 	}, d.health)
 	status := d.status.server()
 

@@ -65,3 +65,24 @@ func TestConfigurationPageExample(t *testing.T) {
 		t.Errorf("the example means %+v", c)
 	}
 }
+
+// So is the part of one on the page about outcomes.
+func TestOutcomesPageExample(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/outcomes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(text), "```yaml\noutcomes:\n")
+	example, _, ok2 := strings.Cut(rest, "```")
+	if !ok || !ok2 {
+		t.Fatal("there is no example")
+	}
+	c := defaults()
+	if errs := parseConfigFile("example", []byte("outcomes:\n"+example), settings(), &c); len(errs) > 0 {
+		t.Error(errs)
+	}
+	if got := strings.Join(c.Outcomes.Errors.Words(), " "); got != "408-409 429 5xx" || c.Outcomes.Mode != outcomesAuto {
+		t.Errorf("the example means %q, %s", got, c.Outcomes.Mode)
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -32,8 +33,10 @@ type config struct {
 		MaxKeys      int
 		MaxKeysTotal int64
 		Connections  int
+		Tokens       int64
 	}
-	Socket struct {
+	Outcomes outcomesConfig
+	Socket   struct {
 		Mode  os.FileMode
 		Group string
 		Allow listen.Allow
@@ -61,6 +64,8 @@ func defaults() config {
 	c.Limits.MaxKeys = 1 << 26 // more than a rule file can ask for
 	c.Limits.MaxKeysTotal = engine.DefaultMaxKeysTotal
 	c.Limits.Connections = 1024 // an Envoy has one or two for each of its worker threads
+	c.Limits.Tokens = engine.DefaultMaxTokens
+	c.Outcomes = defaultOutcomes()
 	c.Socket.Mode = 0o660
 	c.Drain = 5 * time.Second
 	return c
@@ -127,7 +132,7 @@ func settings() []setting {
 			set: func(c *config, v []string) error { return setInt(&c.Limits.Connections, v[0], 1<<20) }},
 		{key: "drain", flag: "drain", value: "DURATION", usage: "longest time to keep serving connections that are open when told to stop",
 			set: func(c *config, v []string) error { return setDuration(&c.Drain, v[0]) }},
-	}, accessSettings()...)
+	}, slices.Concat(accessSettings(), outcomeSettings())...)
 }
 
 // lookupSetting returns the setting of that key.

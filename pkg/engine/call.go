@@ -126,14 +126,17 @@ type Call struct {
 	Items   []Request
 	MaxWait time.Duration // a queueing rule that would hold the call longer refuses; 0: none may wait
 	Peer    uint32        // who asks, as EndPeer names it; 0: nobody whose going would end the call
+	// Track asks for a Token if the call passes and a rule concerns it, even if none waits for its end.
+	Track bool
 
 	Verdicts []Verdict
 	Overall  Code
 	// Wait is how long to hold the answer of a call that passed: the longest wait of its charged
 	// requests. A caller who gives up meanwhile gives the call to Cancel.
 	Wait time.Duration
-	// Token stands for a call that passed and that a rule counts until it ends: Complete ends it, and
-	// so does its lease. It is zero if there is no such rule.
+	// Token stands for a call that passed and that a rule counts until it ends, or that is tracked:
+	// Complete ends it, and so does its lease. It is zero if there is no such rule, and may be if there is
+	// no room for one more.
 	Token Token
 
 	scratch

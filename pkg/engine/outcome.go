@@ -138,7 +138,7 @@ func (e *Engine) end(now int64, first uint32, end ending) {
 // for one more, rules refuse after all whose charge could never be given back; others, such as breakers
 // that are closed, do not learn how the call ends.
 func (e *Engine) issue(now int64, c *Call) {
-	if c.held == 0 {
+	if c.held == 0 && !c.tracked() {
 		return
 	}
 	var ok bool
@@ -164,6 +164,16 @@ func (e *Engine) issue(now int64, c *Call) {
 	}
 	e.tokens.counters.Refused.Add(1)
 	c.refund(now)
+}
+
+// tracked says whether the caller wants a token for a call whose end no rule waits for.
+func (c *Call) tracked() bool {
+	for i := range c.uses {
+		if c.Track && c.uses[i].kind == Charge {
+			return true
+		}
+	}
+	return false
 }
 
 // Outcomes says whether a rule in force wants to know how calls end, so that calls may get a Token.

@@ -14,6 +14,9 @@ import (
 // DefaultMaxTokens is how many calls that some rule waits for may be under way at a time.
 const DefaultMaxTokens = 1 << 20
 
+// trackedLease is how long a call is kept track of that no rule waits for.
+const trackedLease = time.Minute
+
 // TokenCounters count what became of tokens. All are safe for concurrent use and only grow.
 type TokenCounters struct {
 	Issued       atomic.Int64
@@ -101,7 +104,7 @@ func (t *tokens) issue(now int64, c *Call) (Token, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := noSlot
-	for range (c.held + 1) / 2 {
+	for range max(1, (c.held+1)/2) {
 		i := t.take1()
 		if i == noSlot {
 			t.give(first)
@@ -130,6 +133,9 @@ func (t *tokens) issue(now int64, c *Call) (Token, bool) {
 	s.generation = t.generation
 	for s.secret == 0 {
 		s.secret = t.random.Uint64()
+	}
+	if c.held == 0 {
+		lease = trackedLease
 	}
 	s.answered, s.peer, s.domain = answered, c.Peer, t.domain(c.Domain)
 	t.wheel.add(t, first, now, answered+int64(lease))

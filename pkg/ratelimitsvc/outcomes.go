@@ -33,7 +33,7 @@ func (s *Service) complete(now int64, c *call) {
 	for i := range c.reports {
 		r := &c.reports[i]
 		token, _ := engine.ParseToken(r.Token) // what is no token stands for no call
-		s.cfg.Engine.Complete(now, token, engine.Outcome{Error: failed(r.Code, r.Flags), Aborted: aborted(r.Code, r.Flags)})
+		s.cfg.Engine.Complete(now, token, s.outcome(r.Code, r.Flags))
 	}
 }
 
@@ -45,25 +45,21 @@ var upstreamFlags = map[string]bool{
 	"UF": true, "UC": true, "UR": true, "UT": true, "UPE": true, "UH": true, "UO": true, "URX": true, "LR": true,
 }
 
-// failed says whether a request failed: its response is a server error, or the application did not get
-// to its end. A client that left before there was a response (code 0) says nothing of the application.
-func failed(code, flags string) bool {
-	if len(code) == 3 && code[0] == '5' {
-		return true
+// outcome says how a request ended. It failed if its response has a code that counts as an error, or if the
+// application did not get to its end. A client that left says nothing of the application unless it had failed
+// before: the request was aborted. Without a response (code 0) it is the client who left, whatever else happened.
+func (s *Service) outcome(code, flags string) engine.Outcome {
+	switch {
+	case s.cfg.Errors.Has(code), code != "0" && holdsFlag(flags, upstreamFlags):
+		return engine.Outcome{Error: true}
+	case code == "0", holdsFlag(flags, clientFlags):
+		return engine.Outcome{Aborted: true}
 	}
-	if code == "0" {
-		return false
-	}
-	return holdsFlag(flags, upstreamFlags)
+	return engine.Outcome{}
 }
 
 // clientFlags are those that say that the client has gone (DC) or wanted no more (DR).
 var clientFlags = map[string]bool{"DC": true, "DR": true}
-
-// aborted says whether the client left before the request had come to its end.
-func aborted(code, flags string) bool {
-	return !failed(code, flags) && (code == "0" || holdsFlag(flags, clientFlags))
-}
 
 // holdsFlag says whether one of the flags, with commas between them, is among those of a set.
 func holdsFlag(flags string, set map[string]bool) bool {

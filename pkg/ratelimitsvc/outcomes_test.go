@@ -193,6 +193,7 @@ func TestCallsThatWaitHoldTheirPlace(t *testing.T) {
 // TestAborted: a client that left, unless it is known that the application had failed.
 func TestAborted(t *testing.T) {
 	t.Parallel()
+	svc := newCallWorld(t).svc
 	for _, c := range []struct {
 		code, flags string
 		want        bool
@@ -200,7 +201,7 @@ func TestAborted(t *testing.T) {
 		{"0", "DC", true}, {"0", "-", true}, {"0", "DC,UR", true}, {"200", "DC", true}, {"200", "DR", true}, {"404", "XY,DC", true},
 		{"200", "-", false}, {"200", "", false}, {"", "", false}, {"503", "DC", false}, {"200", "DC,UC", false}, {"500", "-", false}, {"200", "DCX", false},
 	} {
-		if got := aborted(c.code, c.flags); got != c.want {
+		if got := svc.outcome(c.code, c.flags).Aborted; got != c.want {
 			t.Errorf("code %q, flags %q: aborted %v, want %v", c.code, c.flags, got, c.want)
 		}
 	}
@@ -208,6 +209,7 @@ func TestAborted(t *testing.T) {
 
 func TestFailed(t *testing.T) {
 	t.Parallel()
+	svc := newCallWorld(t).svc
 	for _, c := range []struct {
 		code, flags string
 		want        bool
@@ -217,7 +219,7 @@ func TestFailed(t *testing.T) {
 		{"200", "UC", true}, {"200", "DC,UC", true}, {"200", "UF", true}, {"200", "LR", true}, {"", "UO", true}, {"", "", false},
 		{"5", "-", false}, {"5000", "-", false}, {"abc", "XY,", false}, {"\xff\xff\xff", ",,,", false},
 	} {
-		if got := failed(c.code, c.flags); got != c.want {
+		if got := svc.outcome(c.code, c.flags).Error; got != c.want {
 			t.Errorf("code %q, flags %q: failed %v, want %v", c.code, c.flags, got, c.want)
 		}
 	}

@@ -30,6 +30,12 @@ type Config struct {
 	Log      zerolog.Logger
 	Counters *calls.Counters              // nil: nobody reads them
 	Mapping  map[string]map[string]string // per domain: descriptor key to the attribute that it means; not changed after Register
+	// Errors are the codes of responses that count as errors; nil: ServerErrors. Where Envoy's flags say that
+	// the application did not answer, that is an error whatever the code.
+	Errors *StatusCodes
+	// TrackAll gives every call that passes and that some rule concerns a token, so that Envoy reports
+	// how it ended, and not only those whose end a rule waits for.
+	TrackAll bool
 	// Block answers the refusals of rules without a Response, as pkg/rule has checked it; nil: a
 	// JSON body that names the rule, the reason and when to come again.
 	Block *rule.BlockResponse
@@ -68,6 +74,10 @@ type Service struct {
 func newService(cfg Config) *Service {
 	if cfg.Counters == nil {
 		cfg.Counters = new(calls.Counters)
+	}
+	if cfg.Errors == nil {
+		errors := ServerErrors()
+		cfg.Errors = &errors
 	}
 	s := &Service{cfg: cfg, answers: newAnswers(cfg.Engine, cfg.Block)}
 	s.calls.New = func() any { return new(call) }
@@ -109,7 +119,8 @@ func (s *Service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 		s.cfg.Counters.OverridesIgnored.Add(n)
 	}
 	s.complete(now, c)
-	if s.cfg.Engine.Outcomes() {
+	c.engine.Track = s.cfg.TrackAll
+	if s.cfg.TrackAll || s.cfg.Engine.Outcomes() {
 		c.engine.Peer = peerOf(ctx)
 	}
 	if s.cfg.Room.Decide(ctx, now, math.MaxInt64, &c.engine) {

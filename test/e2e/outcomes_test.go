@@ -26,9 +26,9 @@ type calls struct {
 	c *http.Client
 }
 
-func reporting(t *testing.T, rules string) *calls {
+func reporting(t *testing.T, rules string, args ...string) *calls {
 	t.Helper()
-	s := &calls{Stack: stackOf(t, outcomesBootstrap, rules), t: t, c: client(t, "")}
+	s := &calls{Stack: stackOf(t, outcomesBootstrap, rules, args...), t: t, c: client(t, "")}
 	if err := s.WaitReady(soon(t)); err != nil {
 		t.Fatal(err)
 	}

@@ -161,9 +161,10 @@ func (d *running) get(page string) (code int, body string) {
 }
 
 // healthcheck runs the sub-command against the daemon.
-func (d *running) healthcheck() (code int, line string) {
+func (d *running) healthcheck(flags ...string) (code int, line string) {
 	d.t.Helper()
-	code, line, _ = command{t: d.t, args: []string{"healthcheck", "--addr", "unix:" + d.path("rls.sock")}}.run()
+	args := append([]string{"healthcheck", "--addr", "unix:" + d.path("rls.sock")}, flags...)
+	code, line, _ = command{t: d.t, args: args}.run()
 	return code, line
 }
 

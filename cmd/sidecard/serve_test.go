@@ -65,7 +65,7 @@ func TestServeDecidesAndReports(t *testing.T) {
 			t.Errorf("%s is still there: %v", socket, err)
 		}
 	}
-	if code, line := d.healthcheck(); code != exitFailure || !strings.Contains(line, "no answer") {
+	if code, line := d.healthcheck("--live"); code != exitFailure || !strings.Contains(line, "no answer") {
 		t.Errorf("healthcheck of a daemon that has ended: got exit code %d and %q", code, line)
 	}
 }
@@ -138,6 +138,9 @@ func TestRulesThatComeLate(t *testing.T) {
 	conn := d.dial()
 	if _, err := ask(t, conn, "orders"); status.Code(err) != codes.Unavailable {
 		t.Errorf("a call before the first rules: got %v, want UNAVAILABLE", err)
+	}
+	if code, line := d.healthcheck("--live"); code != exitOK || !strings.HasSuffix(line, "NOT_SERVING\n") {
+		t.Errorf("healthcheck --live: got exit code %d and %q", code, line)
 	}
 	if code, line := d.healthcheck(); code != exitFailure || !strings.HasSuffix(line, "NOT_SERVING\n") {
 		t.Errorf("healthcheck: got exit code %d and %q", code, line)

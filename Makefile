@@ -54,7 +54,7 @@ e2e: build envoy ## Run the end-to-end tests: the built daemon behind a real Env
 	$(GO) test -tags e2e -count=1 -parallel 4 ./test/e2e/...
 
 .PHONY: manifests
-manifests: envoy ## Render the Kubernetes manifests and validate them
+manifests: build envoy ## Render the Kubernetes manifests and validate them
 	cd test/manifests && $(GO) test ./...
 
 .PHONY: lint

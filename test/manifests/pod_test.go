@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -16,59 +17,103 @@ import (
 // What is deployed is what the repository ships and tests, byte for byte.
 func TestConfigMapsHoldTheShippedFiles(t *testing.T) {
 	t.Parallel()
-	r := render(t, base)
-	bootstrap := r.config(t, "envoy-bootstrap")
-	if got, want := bootstrap.Data, readDir(t, "../../envoy", "envoy.yaml"); !maps.Equal(got, want) {
-		t.Errorf("bootstrap: got %v", got)
+	for _, dir := range shipped {
+		r := render(t, dir)
+		bootstrap := r.config(t, "envoy-bootstrap")
+		if got, want := bootstrap.Data, readDir(t, "../../envoy", "envoy.yaml"); !maps.Equal(got, want) {
+			t.Errorf("%s: bootstrap: got %v", dir, got)
+		}
+		if !strings.HasPrefix(bootstrap.Name, "envoy-bootstrap-") {
+			t.Errorf("%s: %s has no content hash: a changed bootstrap would not roll the pods", dir, bootstrap.Name)
+		}
+		rules := r.config(t, "sidecard-rules")
+		if got, want := rules.Data, readDir(t, "../../examples/rules", "*"); !maps.Equal(got, want) {
+			t.Errorf("%s: rules: got %v", dir, got)
+		}
 	}
-	if !strings.HasPrefix(bootstrap.Name, "envoy-bootstrap-") {
-		t.Errorf("%s has no content hash: a changed bootstrap would not roll the pods", bootstrap.Name)
-	}
-	rules := r.config(t, "rules")
-	if got, want := rules.Data, readDir(t, "../../examples/rules", "*"); !maps.Equal(got, want) {
-		t.Errorf("rules: got %v", got)
-	}
-	if rules.Name != "sidecard-rules" {
-		t.Errorf("%s is no fixed name: changed rules would roll the pods", rules.Name)
+}
+
+func TestRulesDoNotRollThePods(t *testing.T) {
+	t.Parallel()
+	for _, dir := range all {
+		if got := render(t, dir).config(t, "sidecard-rules").Name; got != "sidecard-rules" {
+			t.Errorf("%s: %s is no fixed name: changed rules would roll the pods", dir, got)
+		}
 	}
 }
 
 func TestOverlayReplacesRulesAndImage(t *testing.T) {
 	t.Parallel()
-	r := render(t, overlay)
-	if got, want := r.config(t, "rules").Data, readDir(t, overlay, "gw-flow-rules.json"); !maps.Equal(got, want) {
-		t.Errorf("rules: got %v, want %v", got, want)
+	for _, dir := range slices.Concat(overlays, []string{ownDeployment}) {
+		r := render(t, dir)
+		if got, want := r.config(t, "sidecard-rules").Data, readDir(t, dir, "gw-flow-rules.json"); !maps.Equal(got, want) {
+			t.Errorf("%s: rules: got %v, want %v", dir, got, want)
+		}
+		if got, want := r.container(t, "sidecard").Image, "images.example.com/sidecard:v1"; got != want {
+			t.Errorf("%s: image: got %s, want %s", dir, got, want)
+		}
 	}
-	if got, want := r.container(t, "sidecard").Image, "images.example.com/sidecard:v1"; got != want {
-		t.Errorf("image: got %s, want %s", got, want)
+	for _, dir := range overlays {
+		render(t, dir).container(t, "app")
 	}
-	r.container(t, "app")
 }
 
 func TestPodIsLockedDown(t *testing.T) {
 	t.Parallel()
-	for _, dir := range []string{base, overlay} {
-		spec := render(t, dir).deployment.Spec.Template.Spec
-		pod := spec.SecurityContext
-		if pod.RunAsNonRoot == nil || !*pod.RunAsNonRoot || *pod.RunAsUser != 65532 || *pod.FSGroup != 65532 {
+	for _, dir := range slices.Concat(shipped, overlays, []string{kind}) {
+		r := render(t, dir)
+		pod := r.pod().SecurityContext
+		if pod.RunAsNonRoot == nil || !*pod.RunAsNonRoot || *pod.RunAsUser != 65532 {
 			t.Errorf("%s: the pod may run as root: %+v", dir, pod)
 		}
 		if pod.SeccompProfile == nil || pod.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 			t.Errorf("%s: no seccomp profile", dir)
 		}
-		if spec.AutomountServiceAccountToken == nil || *spec.AutomountServiceAccountToken {
+		if mounts := r.pod().AutomountServiceAccountToken; mounts == nil || *mounts {
 			t.Errorf("%s: a service account token is mounted", dir)
 		}
-		for _, c := range spec.Containers {
+		for _, c := range r.containers() {
 			s := c.SecurityContext
 			switch {
 			case s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation:
 				t.Errorf("%s: container %s may gain privileges", dir, c.Name)
 			case s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem:
 				t.Errorf("%s: container %s may write to its root", dir, c.Name)
-			case s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}):
+			case s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(s.Capabilities.Add) > 0:
 				t.Errorf("%s: container %s keeps capabilities", dir, c.Name)
 			}
+		}
+	}
+}
+
+// sidecard relies on nothing that a pod which it is added to may not say.
+func TestSidecardIsLockedDownInAnyPod(t *testing.T) {
+	t.Parallel()
+	for _, dir := range all {
+		s := render(t, dir).container(t, "sidecard").SecurityContext
+		yes, no, nonroot := true, false, int64(65532)
+		want := &corev1.SecurityContext{
+			RunAsNonRoot: &yes, RunAsUser: &nonroot, RunAsGroup: &nonroot,
+			AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+			Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+		}
+		if !reflect.DeepEqual(s, want) {
+			t.Errorf("%s: got %v, want %v", dir, s, want)
+		}
+	}
+}
+
+// Who is in the pod's group may use the socket, and every container is.
+func TestPodSharesAGroup(t *testing.T) {
+	t.Parallel()
+	for _, dir := range all {
+		want := int64(65532)
+		if dir == ownDeployment {
+			want = 2000 // a patch of the user's own comes after the component
+		}
+		if got := render(t, dir).pod().SecurityContext.FSGroup; got == nil || *got != want {
+			t.Errorf("%s: got group %v, want %d", dir, got, want)
 		}
 	}
 }
@@ -77,92 +122,70 @@ func TestPodIsLockedDown(t *testing.T) {
 // bootstrap says it is.
 func TestContainersShareTheSocket(t *testing.T) {
 	t.Parallel()
-	r := render(t, base)
-	sidecard, envoy := r.container(t, "sidecard"), r.container(t, "envoy")
-	socket := pipeOf(t, r.config(t, "envoy-bootstrap").Data["envoy.yaml"], "sidecard")
-	for _, c := range []corev1.Container{sidecard, envoy} {
-		if got := mountPath(t, c, "socket"); got != path.Dir(socket) {
-			t.Errorf("container %s mounts the socket's volume at %s, Envoy connects to %s", c.Name, got, socket)
+	for _, dir := range all {
+		r := render(t, dir)
+		socket := pipeOf(t, r.config(t, "envoy-bootstrap").Data["envoy.yaml"], "sidecard")
+		for _, name := range []string{"sidecard", "envoy"} {
+			if got := mountPath(t, r.container(t, name), "sidecard-socket"); got != path.Dir(socket) {
+				t.Errorf("%s: container %s mounts the socket's volume at %s, Envoy connects to %s", dir, name, got, socket)
+			}
 		}
-	}
-	if !slices.Contains(sidecard.Args, "--listen=unix:"+socket) {
-		t.Errorf("sidecard does not listen on %s: %v", socket, sidecard.Args)
-	}
-	if rules := mountPath(t, sidecard, "rules"); !slices.Contains(sidecard.Args, "--rules="+rules) {
-		t.Errorf("sidecard does not read %s: %v", rules, sidecard.Args)
-	}
-	for _, v := range r.deployment.Spec.Template.Spec.Volumes {
-		if v.Name == "socket" && (v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory || v.EmptyDir.SizeLimit == nil) {
-			t.Errorf("the socket's volume is no bounded memory volume: %+v", v)
+		for _, v := range r.pod().Volumes {
+			if v.Name == "sidecard-socket" && (v.EmptyDir == nil || v.EmptyDir.Medium != corev1.StorageMediumMemory || v.EmptyDir.SizeLimit == nil) {
+				t.Errorf("%s: the socket's volume is no bounded memory volume: %+v", dir, v)
+			}
 		}
 	}
 }
 
 func TestProbesReachTheStatusPort(t *testing.T) {
 	t.Parallel()
-	r := render(t, base)
-	c := r.container(t, "sidecard")
-	var port int32
-	for _, p := range c.Ports {
-		if p.Name == "status" {
-			port = p.ContainerPort
-		}
-	}
-	if port != 9092 || !slices.Contains(c.Args, "--status=tcp:0.0.0.0:9092") {
-		t.Errorf("status port %d, arguments %v", port, c.Args)
-	}
-	for want, probe := range map[string][]*corev1.Probe{
-		"/livez":  {c.LivenessProbe, c.StartupProbe},
-		"/readyz": {c.ReadinessProbe},
-	} {
-		for _, p := range probe {
-			if p == nil || p.HTTPGet == nil || p.HTTPGet.Path != want || p.HTTPGet.Port.StrVal != "status" {
-				t.Errorf("want a probe of %s on the status port, got %+v", want, p)
+	for _, dir := range all {
+		c := render(t, dir).container(t, "sidecard")
+		for want, probes := range map[string][]*corev1.Probe{
+			"/livez":  {c.LivenessProbe, c.StartupProbe},
+			"/readyz": {c.ReadinessProbe},
+		} {
+			for _, p := range probes {
+				if p == nil || p.HTTPGet == nil || p.HTTPGet.Path != want || p.HTTPGet.Port.StrVal != c.Ports[0].Name {
+					t.Errorf("%s: want a probe of %s on the status port, got %+v", dir, want, p)
+				}
 			}
 		}
 	}
 }
 
-// Envoy goes first, sidecard after it, and both well before the kubelet kills them.
-func TestSidecardOutlivesEnvoy(t *testing.T) {
-	t.Parallel()
-	r := render(t, base)
-	envoy := r.container(t, "envoy").Lifecycle.PreStop.Sleep.Seconds
-	sidecard := r.container(t, "sidecard").Lifecycle.PreStop.Sleep.Seconds
-	if grace := *r.deployment.Spec.Template.Spec.TerminationGracePeriodSeconds; envoy >= sidecard || sidecard+15 > grace {
-		t.Errorf("envoy stops after %d s, sidecard after %d s, the kubelet kills after %d s", envoy, sidecard, grace)
-	}
-}
-
 func TestMemoryLimitIsTheCollectorsToo(t *testing.T) {
 	t.Parallel()
-	c := render(t, base).container(t, "sidecard")
-	if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
-		t.Errorf("resources: %+v", c.Resources)
-	}
-	for _, e := range c.Env {
-		if e.Name == "GOMEMLIMIT" && e.ValueFrom.ResourceFieldRef.Resource == "limits.memory" {
-			return
+	for _, dir := range all {
+		c := render(t, dir).container(t, "sidecard")
+		if c.Resources.Limits.Memory().IsZero() || c.Resources.Requests.Cpu().IsZero() {
+			t.Errorf("%s: resources: %+v", dir, c.Resources)
+		}
+		if !slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+			return e.Name == "GOMEMLIMIT" && e.ValueFrom.ResourceFieldRef.Resource == "limits.memory"
+		}) {
+			t.Errorf("%s: GOMEMLIMIT does not follow the container's limit", dir)
 		}
 	}
-	t.Error("GOMEMLIMIT does not follow the container's limit")
 }
 
 func TestServiceReachesEnvoy(t *testing.T) {
 	t.Parallel()
-	r := render(t, base)
-	for key, value := range r.service.Spec.Selector {
-		if r.deployment.Spec.Template.Labels[key] != value {
-			t.Errorf("the service selects %s=%s, the pods have %v", key, value, r.deployment.Spec.Template.Labels)
+	for _, dir := range shipped {
+		r := render(t, dir)
+		for key, value := range r.service.Spec.Selector {
+			if r.deployment.Spec.Template.Labels[key] != value {
+				t.Errorf("the service selects %s=%s, the pods have %v", key, value, r.deployment.Spec.Template.Labels)
+			}
+		}
+		target := r.service.Spec.Ports[0].TargetPort.StrVal
+		if !slices.ContainsFunc(r.container(t, "envoy").Ports, func(p corev1.ContainerPort) bool {
+			return p.Name == target && p.ContainerPort == 10000
+		}) {
+			t.Errorf("the service targets %q, which is not Envoy's listener", target)
 		}
 	}
-	target := r.service.Spec.Ports[0].TargetPort.StrVal
-	for _, p := range r.container(t, "envoy").Ports {
-		if p.Name == target && p.ContainerPort == 10000 {
-			return
-		}
-	}
-	t.Errorf("the service targets %q, which is not Envoy's listener", target)
 }
 
 // pipeOf returns the socket path of a cluster in an Envoy bootstrap.

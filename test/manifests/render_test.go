@@ -4,6 +4,7 @@
 package manifests
 
 import (
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,16 +14,28 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// The shipped pods, and what users make of them. classic and native-sidecar add an application to a
+// shipped pod, own-deployment adds sidecard to a pod that was there before, kind is a walk-through.
 const (
-	base    = "../../deploy/k8s"
-	overlay = "testdata/overlay"
+	shippedClassic = "../../deploy/k8s/overlays/classic"
+	shippedNative  = "../../deploy/k8s/overlays/native-sidecar"
+	classic        = "testdata/classic"
+	native         = "testdata/native-sidecar"
+	ownDeployment  = "testdata/own-deployment"
+	kind           = "../../examples/kind"
+)
+
+var (
+	shipped  = []string{shippedClassic, shippedNative}
+	overlays = []string{classic, native}
+	all      = slices.Concat(shipped, overlays, []string{ownDeployment, kind})
 )
 
 // rendered is what `kubectl apply -k` would send.
 type rendered struct {
 	documents  [][]byte
 	deployment appsv1.Deployment
-	service    corev1.Service
+	service    corev1.Service // empty if there is none
 	configs    []corev1.ConfigMap
 }
 
@@ -42,9 +55,9 @@ func render(t *testing.T, dir string) rendered {
 			t.Fatal(err)
 		}
 		r.documents = append(r.documents, document)
-		kind := resource.GetKind()
-		seen[kind]++
-		switch kind {
+		what := resource.GetKind()
+		seen[what]++
+		switch what {
 		case "Deployment":
 			err = yaml.UnmarshalStrict(document, &r.deployment)
 		case "Service":
@@ -54,22 +67,24 @@ func render(t *testing.T, dir string) rendered {
 			err = yaml.UnmarshalStrict(document, &c)
 			r.configs = append(r.configs, c)
 		default:
-			t.Fatalf("%s: an object of unexpected kind %s", dir, kind)
+			t.Fatalf("%s: an object of unexpected kind %s", dir, what)
 		}
 		if err != nil {
-			t.Fatalf("%s: %s %s: %v", dir, kind, resource.GetName(), err)
+			t.Fatalf("%s: %s %s: %v", dir, what, resource.GetName(), err)
 		}
 	}
-	if seen["Deployment"] != 1 || seen["Service"] != 1 || seen["ConfigMap"] != 2 {
-		t.Fatalf("%s: got %v, want a deployment, a service and two config maps", dir, seen)
+	if seen["Deployment"] != 1 || seen["Service"] > 1 || seen["ConfigMap"] != 2 {
+		t.Fatalf("%s: got %v, want a deployment, two config maps and a service at most", dir, seen)
 	}
 	return r
 }
 
+func (r rendered) pod() corev1.PodSpec { return r.deployment.Spec.Template.Spec }
+
 // config returns the config map mounted as the given volume of the pod.
 func (r rendered) config(t *testing.T, volume string) corev1.ConfigMap {
 	t.Helper()
-	for _, v := range r.deployment.Spec.Template.Spec.Volumes {
+	for _, v := range r.pod().Volumes {
 		if v.Name != volume {
 			continue
 		}
@@ -84,15 +99,23 @@ func (r rendered) config(t *testing.T, volume string) corev1.ConfigMap {
 	return corev1.ConfigMap{}
 }
 
+// containers returns the pod's containers in the order in which they start.
+func (r rendered) containers() []corev1.Container {
+	return slices.Concat(r.pod().InitContainers, r.pod().Containers)
+}
+
 func (r rendered) container(t *testing.T, name string) corev1.Container {
 	t.Helper()
-	for _, c := range r.deployment.Spec.Template.Spec.Containers {
+	var found []corev1.Container
+	for _, c := range r.containers() {
 		if c.Name == name {
-			return c
+			found = append(found, c)
 		}
 	}
-	t.Fatalf("no container %s", name)
-	return corev1.Container{}
+	if len(found) != 1 {
+		t.Fatalf("%d containers are called %s", len(found), name)
+	}
+	return found[0]
 }
 
 func mountPath(t *testing.T, c corev1.Container, volume string) string {

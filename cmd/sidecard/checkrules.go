@@ -14,9 +14,12 @@ import (
 // ruleView is a rule as check --print shows it.
 type ruleView struct {
 	ID          string `json:"id"`
+	Kind        string `json:"kind"`
 	Domain      string `json:"domain,omitempty"`
 	Resource    string `json:"resource"`
 	Mode        string `json:"mode"`
+	LimitApp    string `json:"limitApp,omitempty"`    // whose calls; empty: everybody's
+	RefResource string `json:"refResource,omitempty"` // whose use of the budget decides, in place of the resource's own
 	Grade       string `json:"grade"`
 	Count       string `json:"count"`           // as written
 	Limit       *int64 `json:"limit,omitempty"` // per interval, or at a time; nil: unlimited
@@ -24,7 +27,7 @@ type ruleView struct {
 	IntervalSec int64  `json:"intervalSec,omitempty"` // 0: calls under way are counted
 	LeaseMs     int64  `json:"leaseMs,omitempty"`     // how long a call counts whose end is not reported
 	Behavior    string `json:"controlBehavior"`
-	QueueMs     int64  `json:"maxQueueingTimeoutMs,omitempty"` // the wait that is too long; only of a rule that queues
+	QueueMs     int64  `json:"maxQueueingTimeoutMs,omitempty"` // the wait that is too long, of a flow rule the longest that is not; only of a rule that queues
 	Window      string `json:"window"`
 	SampleCount int    `json:"sampleCount,omitempty"`
 	Bound       *bound `json:"bound,omitempty"` // nil: unlimited
@@ -40,7 +43,7 @@ type ruleView struct {
 type rulesView struct {
 	Rules    []ruleView    `json:"rules"`
 	Breakers []breakerView `json:"breakers,omitempty"`
-	Regexps  int           `json:"regexItems"` // expressions over paths that are tried one by one
+	Regexps  int           `json:"regexItems"` // expressions over paths and routes that are tried one by one
 }
 
 // viewRules compiles the set as the daemon would, which also tells what the engine refuses.
@@ -61,13 +64,17 @@ func viewRules(set rule.Set) (rulesView, error) {
 
 func viewRule(r *rule.LimitRule) ruleView {
 	v := ruleView{
-		ID: r.ID, Domain: r.Domain, Resource: r.Resource, Mode: r.Mode.String(),
+		ID: r.ID, Kind: r.Kind.String(), Domain: r.Domain, Resource: r.Resource, Mode: r.Mode.String(),
+		LimitApp: r.Origin, RefResource: r.RefResource,
 		Grade: r.Grade.String(), LeaseMs: r.Lease.Milliseconds(),
 		Count: r.Count, IntervalSec: int64(r.Interval / time.Second), Behavior: r.Behavior.String(),
 		Window: r.Window.String(), SampleCount: r.SampleCount, Shadow: r.Shadow,
 	}
 	if !r.Unlimited {
 		v.Limit, v.Burst, v.Bound = &r.Limit, r.Burst, boundOf(r)
+		if r.RefResource != "" {
+			v.Bound = nil // what the resource itself does is not counted
+		}
 		v.QueueMs = r.MaxQueueing.Milliseconds()
 	}
 	if r.Param != nil {
@@ -103,11 +110,11 @@ func (v rulesView) write(w io.Writer) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "All tables at full size: %s. Path expressions tried one by one: %d.\n", bytesText(sum), v.Regexps)
+	_, err := fmt.Fprintf(w, "All tables at full size: %s. Expressions over paths and routes tried one by one: %d.\n", bytesText(sum), v.Regexps)
 	return err
 }
 
-// writeRules prints the gateway flow rules, and returns the memory of all their key tables at full size.
+// writeRules prints the rules that limit, and returns the memory of all their key tables at full size.
 func (v rulesView) writeRules(w io.Writer) (int64, error) {
 	domains, sum := false, int64(0)
 	for _, r := range v.Rules {
@@ -150,7 +157,21 @@ func (v ruleView) limitText() string {
 	}
 	if v.QueueMs > 0 && *v.Limit > 0 {
 		pace := time.Duration(v.IntervalSec) * time.Second / time.Duration(*v.Limit)
-		s += fmt.Sprintf(", one every %v, waiting below %v", pace, time.Duration(v.QueueMs)*time.Millisecond)
+		longest := "below"
+		if v.Kind == rule.LimitFlow.String() {
+			longest = "up to"
+		}
+		s += fmt.Sprintf(", one every %v, waiting %s %v", pace, longest, time.Duration(v.QueueMs)*time.Millisecond)
+	}
+	switch v.LimitApp {
+	case "":
+	case rule.OriginOther:
+		s += ", of other origins"
+	default:
+		s += ", of origin " + v.LimitApp
+	}
+	if v.RefResource != "" {
+		s += ", used by " + v.RefResource
 	}
 	if v.Shadow {
 		s += ", shadow"

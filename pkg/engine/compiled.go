@@ -38,7 +38,10 @@ type CompiledRule struct {
 	// refusesOverflow: a value that finds no room is refused, whatever it did.
 	refusesOverflow bool
 	param           *param
+	origin          string // whose calls the rule is for, as rule.LimitRule.Origin
 	onMissing       rule.OnMissing
+	// feeds: it is no rule, but charges what its resource uses for a rule of another one.
+	feeds bool
 }
 
 // turn is when a rule is charged, among those of a call: the later, the less it likes to be charged in
@@ -59,7 +62,7 @@ type Counters struct {
 	Waited      atomic.Int64 // those of them that it made wait
 	Blocked     atomic.Int64 // requests that the rule refused
 	ShadowBlock atomic.Int64 // requests that the rule, in shadow, would have refused
-	Missing     atomic.Int64 // requests without the rule's parameter
+	Missing     atomic.Int64 // requests without the rule's parameter or, where that is refused, without an origin
 	Untracked   atomic.Int64 // requests whose value found no room in the key table
 	LostRaces   atomic.Int64 // refusals because another call took the last of the budget in between
 	// UnusedPlaces counts places in the rule's queue that were promised, not used, and could not be
@@ -71,6 +74,9 @@ type Counters struct {
 // applies is false; when it refuses whatever the budget says, the reason is not ReasonNone.
 func (r *CompiledRule) keyOf(q *Request, w *work) (k window.Key, reason Reason, applies bool) {
 	if r.param == nil {
+		if r.origin != "" && q.Origin == "" && q.Kind == Charge {
+			r.Missing.Add(1)
+		}
 		return 0, ReasonNone, true
 	}
 	v, found := r.param.value(q)

@@ -25,7 +25,7 @@ func (c *keyedQueueController) peek(now int64, a ask, patience time.Duration, k 
 	maxWait, strict := c.bound(patience)
 	w := fromKeyedWait(c.t.Peek(now, k, a.first, a.total, c.rate, maxWait, strict))
 	if !w.ok && patience < c.maxWait {
-		unhurried, _ := c.t.Peek(now, k, a.first, a.total, c.rate, c.maxWait, true)
+		unhurried, _ := c.t.Peek(now, k, a.first, a.total, c.rate, c.maxWait, c.strict)
 		w.late = unhurried.OK
 	}
 	return w

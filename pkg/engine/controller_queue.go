@@ -3,15 +3,21 @@ package engine
 import (
 	"time"
 
+	"github.com/sidecard/sidecard/pkg/rule"
 	"github.com/sidecard/sidecard/pkg/window"
 )
 
 // queue is uniform queueing as a rule words it: requests are let through one by one at the rate,
-// and those that would wait as long as maxWait, or longer, are refused (Sentinel's comparison for
-// gateway and parameter rules).
+// and those that would wait longer than maxWait are refused; if strict, those that would wait as long
+// are as well. Sentinel's comparison is strict for gateway and parameter rules, and not for flow rules.
 type queue struct {
 	rate    window.Rate
 	maxWait time.Duration
+	strict  bool
+}
+
+func queueOf(g *rule.LimitRule) queue {
+	return queue{rateOf(g), g.MaxQueueing, g.Kind != rule.LimitFlow}
 }
 
 // bound returns the wait that a caller with the given patience is promised at most, and whether
@@ -20,7 +26,7 @@ func (q queue) bound(patience time.Duration) (maxWait time.Duration, strict bool
 	if patience < q.maxWait {
 		return patience, false
 	}
-	return q.maxWait, true
+	return q.maxWait, q.strict
 }
 
 func fromWait(w window.Wait) answer {
@@ -36,7 +42,7 @@ type queueController struct {
 func (c *queueController) peek(now int64, a ask, patience time.Duration, _ window.Key) answer {
 	maxWait, strict := c.bound(patience)
 	w := fromWait(c.t.Peek(now, a.first, a.total, c.rate, maxWait, strict))
-	w.late = !w.ok && patience < c.maxWait && c.t.Peek(now, a.first, a.total, c.rate, c.maxWait, true).OK
+	w.late = !w.ok && patience < c.maxWait && c.t.Peek(now, a.first, a.total, c.rate, c.maxWait, c.strict).OK
 	return w
 }
 

@@ -12,8 +12,10 @@ type scratch struct {
 	grants []grant // per use; what it holds counts only if the use is charged
 	held   int     // charged uses that a token must hold
 	api    apiScratch
-	work   work // of enforced rules and of API groups
-	shadow work // of rules in shadow, which must not use up what enforced ones need
+	// entries are the lists of rules that a request comes under, of one resource.
+	entries []listed
+	work    work // of enforced rules and of API groups
+	shadow  work // of rules in shadow, which must not use up what enforced ones need
 }
 
 // use is one rule applied to one request of a call.
@@ -89,31 +91,28 @@ func (c *Call) begin() {
 	clear(c.Verdicts)
 }
 
-// collect peeks every rule that concerns request i: those of its route, then those of the API
-// groups that it enters.
+// collect peeks every rule that concerns request i: those of its route, then those of expressions that
+// its route matches, then those of the API groups that it enters.
 func (d *domain) collect(now int64, c *Call, i int) {
 	q := &c.Items[i]
 	if q.Resource != "" {
-		for _, r := range d.routes[q.Resource] {
-			c.peek(now, r, i, ReasonNone)
-		}
+		c.entries = d.entries(q.Resource, &c.work, c.entries[:0])
+		c.peekLists(now, i, c.entries)
 	}
 	if d.apis == nil {
 		return
 	}
 	for _, g := range d.apis.match(q, &c.api, &c.work) {
-		reason := ReasonNone
-		if g.unknown {
-			reason = ReasonInputTooLarge
-		}
-		for _, r := range d.apiRules[g.group] {
-			c.peek(now, r, i, reason)
-		}
+		c.entries = append(c.entries[:0], listed{d.apiRules[g.group], g.unknown})
+		c.peekLists(now, i, c.entries)
 	}
 }
 
 func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	q := &c.Items[i]
+	if r.feeds && reason != ReasonNone {
+		return
+	}
 	w := &c.work
 	if r.Shadow {
 		w = &c.shadow

@@ -94,7 +94,7 @@ func (e *Engine) Ready() bool { return e.ready.Load() }
 // Revision returns the revision of the rule set in force; empty before the first.
 func (e *Engine) Revision() string { return e.snapshot.Load().revision }
 
-// Regexps returns how many regular expressions over paths are tried one by one.
+// Regexps returns how many regular expressions over paths and routes are tried one by one.
 func (e *Engine) Regexps() int { return e.snapshot.Load().regexps }
 
 // RuleState is one rule in force and the memory that it takes.

@@ -117,13 +117,14 @@ func (m *apiMatcher) add(group int32, it *rule.PredicateItem) error {
 	return nil
 }
 
-func entry(m map[string]*pathMatcher, host string) *pathMatcher {
-	p := m[host]
-	if p == nil {
-		p = &pathMatcher{}
-		m[host] = p
+// entry returns the value of a key, a new one if there is none.
+func entry[T any](m map[string]*T, key string) *T {
+	v := m[key]
+	if v == nil {
+		v = new(T)
+		m[key] = v
 	}
-	return p
+	return v
 }
 
 // literalPrefix returns what every full match of expr begins with. A leading ^ says nothing more

@@ -127,13 +127,13 @@ func (m memory) controller(g *rule.LimitRule) controller {
 	case m.keyedCalls != nil:
 		return &keyedConcurrencyController{t: m.keyedCalls, limit: g.Limit}
 	case m.queue != nil:
-		return &queueController{m.queue, queue{rateOf(g), g.MaxQueueing}}
+		return &queueController{m.queue, queueOf(g)}
 	case m.bucket != nil:
 		return &bucketController{m.bucket, rateOf(g), g.Burst}
 	case m.burst != nil:
 		return &burstController{m.burst, g.Limit, g.Burst}
 	case m.keyedQueue != nil:
-		return &keyedQueueController{m.keyedQueue, queue{rateOf(g), g.MaxQueueing}}
+		return &keyedQueueController{m.keyedQueue, queueOf(g)}
 	case m.keyedBucket != nil:
 		return &keyedBucketController{m.keyedBucket, rateOf(g), g.Burst}
 	case m.keyedBurst != nil:

@@ -48,6 +48,8 @@ func (p *param) value(r *Request) (string, Presence) {
 		return r.ClientIP, presentUnlessEmpty(r.ClientIP)
 	case rule.SourceHost:
 		return r.Host, presentUnlessEmpty(r.Host)
+	case rule.SourceOrigin:
+		return r.Origin, presentUnlessEmpty(r.Origin)
 	}
 	if r.Attrs == nil {
 		return "", Absent

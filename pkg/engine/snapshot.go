@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sidecard/sidecard/pkg/rule"
 	"github.com/sidecard/sidecard/pkg/window"
@@ -21,9 +22,10 @@ type snapshot struct {
 
 // domain is what the calls of one domain, or of all unclaimed ones, are decided by.
 type domain struct {
-	routes   map[string][]*CompiledRule
+	routes   map[string]*ruleList
+	patterns []routePattern
 	apis     *apiMatcher // nil when no API group has rules
-	apiRules [][]*CompiledRule
+	apiRules []*ruleList
 }
 
 func (s *snapshot) domain(name string) *domain {
@@ -40,6 +42,7 @@ type compiler struct {
 	budget  *window.KeyBudget
 	next    *snapshot
 	changes Changes
+	feeds   []*CompiledRule // what rules of other resources look at
 }
 
 func (c *compiler) compile(set rule.Set) error {
@@ -69,6 +72,9 @@ func (c *compiler) compile(set rule.Set) error {
 		c.add(r)
 		c.next.breakers = append(c.next.breakers, r)
 	}
+	for _, f := range c.feeds {
+		c.next.tracks = c.next.tracks || f.tracker != nil
+	}
 	return c.file(set.APIs)
 }
 
@@ -78,7 +84,7 @@ func (c *compiler) add(r *CompiledRule) {
 	c.next.tracks = c.next.tracks || r.tracker != nil
 }
 
-func newDomain() *domain { return &domain{routes: make(map[string][]*CompiledRule)} }
+func newDomain() *domain { return &domain{routes: make(map[string]*ruleList)} }
 
 // ruleName identifies a rule over reloads.
 type ruleName struct{ domain, id string }
@@ -98,6 +104,7 @@ func (c *compiler) rule(g *rule.LimitRule, counters map[ruleName]*Counters) (*Co
 		Response:  g.Response,
 		Shadow:    g.Shadow,
 		onMissing: g.OnMissing,
+		origin:    g.Origin,
 	}
 	c.count(r, counters)
 	var err error
@@ -119,6 +126,10 @@ func (c *compiler) rule(g *rule.LimitRule, counters map[ruleName]*Counters) (*Co
 		r.turn = turnQueue
 	}
 	r.refusesOverflow = g.Overflow == rule.OverflowBlock
+	if g.RefResource != "" {
+		c.feeds = append(c.feeds, r.feed(g))
+		r.ctl = &relatedController{r.ctl}
+	}
 	if r.tracker, _ = r.ctl.(tracker); r.tracker != nil {
 		r.lease = g.Lease
 		r.once = g.Param != nil
@@ -156,18 +167,24 @@ func (c *compiler) count(r *CompiledRule, counters map[ruleName]*Counters) {
 
 // file puts every rule where the requests that it concerns will find it.
 func (c *compiler) file(apis []rule.APIDefinition) error {
-	groups := make(map[string]map[string][]*CompiledRule) // domain, group
-	for _, r := range c.next.rules {
+	groups := make(map[string]map[string]*ruleList) // domain, group
+	for _, r := range slices.Concat(c.next.rules, c.feeds) {
 		d := c.next.domain(r.Domain)
-		if r.Mode == rule.ModeRoute {
-			d.routes[r.Resource] = append(d.routes[r.Resource], r)
-			continue
+		switch r.Mode {
+		case rule.ModeRoute:
+			entry(d.routes, r.Resource).add(r)
+		case rule.ModeRegex:
+			if err := d.addPattern(r); err != nil {
+				return err
+			}
+		default:
+			if groups[r.Domain] == nil {
+				groups[r.Domain] = make(map[string]*ruleList)
+			}
+			entry(groups[r.Domain], r.Resource).add(r)
 		}
-		if groups[r.Domain] == nil {
-			groups[r.Domain] = make(map[string][]*CompiledRule)
-		}
-		groups[r.Domain][r.Resource] = append(groups[r.Domain][r.Resource], r)
 	}
+	c.next.countPatterns()
 	for name, byGroup := range groups {
 		d := c.next.domain(name)
 		defs := concerned(apis, name, byGroup)
@@ -176,18 +193,27 @@ func (c *compiler) file(apis []rule.APIDefinition) error {
 			return err
 		}
 		d.apis = m
-		d.apiRules = make([][]*CompiledRule, len(defs))
+		d.apiRules = make([]*ruleList, len(defs))
 		for i := range defs {
-			d.apiRules[i] = byGroup[defs[i].Name]
+			if d.apiRules[i] = byGroup[defs[i].Name]; d.apiRules[i] == nil {
+				d.apiRules[i] = &ruleList{}
+			}
 		}
 		c.next.regexps += m.regexps
 	}
 	return nil
 }
 
+func (s *snapshot) countPatterns() {
+	s.regexps += len(s.open.patterns)
+	for _, d := range s.claimed {
+		s.regexps += len(d.patterns)
+	}
+}
+
 // concerned picks the groups that requests of a domain are matched against: those that have rules,
 // and all of them if one of those asks whether no other group matched.
-func concerned(apis []rule.APIDefinition, domain string, rules map[string][]*CompiledRule) []rule.APIDefinition {
+func concerned(apis []rule.APIDefinition, domain string, rules map[string]*ruleList) []rule.APIDefinition {
 	var all, ruled []rule.APIDefinition
 	catchAll := false
 	for i := range apis {
@@ -196,7 +222,7 @@ func concerned(apis []rule.APIDefinition, domain string, rules map[string][]*Com
 			continue
 		}
 		all = append(all, *a)
-		if len(rules[a.Name]) == 0 {
+		if rules[a.Name] == nil {
 			continue
 		}
 		ruled = append(ruled, *a)

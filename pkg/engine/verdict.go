@@ -72,11 +72,14 @@ func (u *use) retryAfter(now int64, maxWait time.Duration) time.Duration {
 
 // decide answers one request from the rules that were applied to it.
 func (v *Verdict) decide(now int64, maxWait time.Duration, uses []use) {
-	v.Matched = true
 	var best *use
 	var longest time.Duration
 	for i := range uses {
 		u := &uses[i]
+		if u.rule.feeds {
+			continue
+		}
+		v.Matched = true
 		switch {
 		case u.rule.Shadow:
 			if u.refused && v.ShadowRule == nil {

@@ -33,6 +33,11 @@ var (
 		{name: "queue", alias: "uniform_queueing", number: int64(BehaviorQueue)},
 		{name: "warm_up_queue", number: 3, refused: "warm-up with queueing"},
 	}}
+	relations = &enumeration{members: []enumMember{
+		{name: "direct", number: relationDirect},
+		{name: "relate", number: relationRelate},
+		{name: "chain", number: relationChain},
+	}}
 	matchStrategies = &enumeration{members: []enumMember{
 		{name: "exact", number: int64(MatchExact)},
 		{name: "prefix", number: int64(MatchPrefix)},
@@ -76,6 +81,10 @@ const (
 
 	gradeConcurrency = 0
 	gradeQPS         = 1
+
+	relationDirect = 0
+	relationRelate = 1
+	relationChain  = 2 // known, to be refused with the reason
 )
 
 // find looks a value up as written. The reason says why there is none.

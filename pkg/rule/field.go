@@ -59,6 +59,14 @@ func textField[T any](name, doc string, maxBytes int64, into func(*T) *located[s
 	}
 }
 
+// textDefault is a text that stands for something when it is absent.
+func textDefault[T any](name, doc string, maxBytes int64, def string, into func(*T) *located[string]) field[T] {
+	fd := textField(name, doc, maxBytes, into)
+	fd.def = strconv.Quote(def)
+	fd.absent = func(t *T) { into(t).preset(def) }
+	return fd
+}
+
 func integerField[T any](name, doc string, minimum, maximum, def int64, into func(*T) *located[int64]) field[T] {
 	return field[T]{name: name, doc: doc, typ: "integer", min: minimum, max: maximum, def: strconv.FormatInt(def, 10),
 		decode: func(f *fileLoad, at spot, n *node, t *T) {

@@ -33,16 +33,20 @@ func (f *fileLoad) checkQueueing(d *limitDraft, r *LimitRule) {
 	if !d.count.ok || r.Limit == 0 || r.Unlimited {
 		return
 	}
-	if cost := r.Interval / time.Duration(r.Limit); r.MaxQueueing <= cost {
-		at := d.maxQueueing.at
+	cost := r.Interval / time.Duration(r.Limit)
+	if r.MaxQueueing < cost || r.MaxQueueing == cost && r.Kind != LimitFlow {
+		at, name := d.maxQueueing.at, "maxQueueingTimeoutMs"
+		if r.Kind == LimitFlow {
+			name = "maxQueueingTimeMs"
+		}
 		if !d.maxQueueing.given {
 			at = d.behavior.at
 		}
 		fix := "write controlBehavior reject"
 		if enough := cost.Milliseconds() + 1; enough <= maxQueueingMs {
-			fix = "write maxQueueingTimeoutMs " + strconv.FormatInt(enough, 10) + " or more"
+			fix = "write " + name + " " + strconv.FormatInt(enough, 10) + " or more"
 		}
-		f.warn(at, fmt.Sprintf("a maxQueueingTimeoutMs of %d is not above the %v between two requests: of those that come together only one passes", most, cost), fix)
+		f.warn(at, fmt.Sprintf("a %s of %d is not above the %v between two requests: of those that come together only one passes", name, most, cost), fix)
 	}
 }
 

@@ -38,7 +38,7 @@ func (f *fileLoad) checkInterval(d *limitDraft) (seconds int64, ok bool) {
 			return 0, false
 		}
 	}
-	windowed := d.grade.v == gradeQPS && d.behavior.v != int64(BehaviorQueue)
+	windowed := d.grade.v == gradeQPS && d.behavior.v != int64(BehaviorQueue) && d.behavior.v != int64(BehaviorWarmUpQueue)
 	if seconds >= longIntervalSec && windowed {
 		at := d.intervalSec.at
 		if d.interval.given {

@@ -46,7 +46,7 @@ func (f *fileLoad) checkID(at spot, id string) bool {
 }
 
 // deriveID names a rule by what it limits, without count, so that the name stays when the limit
-// changes: [domain/]gw-flow/mode/resource/grade/behaviour/interval/window[/param[/match:pattern]].
+// changes: [domain/]kind/mode/resource[/origin][/relate:ref]/grade/behaviour/interval/window[/param[/match:pattern]].
 // The interval is the one written, in seconds; concurrency has neither interval nor window.
 func deriveID(r *LimitRule, seconds int64) string {
 	var b strings.Builder
@@ -54,11 +54,17 @@ func deriveID(r *LimitRule, seconds int64) string {
 		b.WriteString(escapeID(r.Domain) + "/")
 	}
 	b.WriteString(r.Kind.String() + "/" + r.Mode.String() + "/" + escapeID(r.Resource))
+	if r.Origin != "" {
+		b.WriteString("/" + escapeID(r.Origin))
+	}
+	if r.RefResource != "" {
+		b.WriteString("/relate:" + escapeID(r.RefResource))
+	}
 	b.WriteString("/" + r.Grade.String() + "/" + r.Behavior.String())
 	if r.Grade != GradeConcurrency {
 		b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + r.Window.String())
 	}
-	if p := r.Param; p != nil {
+	if p := r.Param; p != nil && p.Source != SourceOrigin {
 		b.WriteString("/" + p.Source.String())
 		if p.FieldName != "" {
 			b.WriteString(":" + escapeID(p.name()))
@@ -133,6 +139,9 @@ func (r *LimitRule) StateKey() string {
 		strconv.Itoa(int(r.Mode)), r.Resource,
 		r.Grade.String(), r.Behavior.String(),
 		r.Interval.String(), strconv.Itoa(int(r.Window)), strconv.Itoa(r.SampleCount),
+	}
+	if r.Kind == LimitFlow {
+		parts = append(parts, r.Origin, r.RefResource)
 	}
 	if r.Window == WindowTokenBucket {
 		parts = append(parts, strconv.FormatInt(r.Scale, 10)) // its interval is the one written

@@ -43,7 +43,7 @@ var kinds = [numKinds]kindInfo{
 		marks: []string{"apiName", "predicateItems"},
 	},
 	kindFlow: {
-		item: "a flow rule", stems: []string{"flow-rules"}, bundleKey: "flowRules",
+		item: "a flow rule", stems: []string{"flow-rules"}, bundleKey: "flowRules", supported: true,
 		marks: []string{"limitApp", "strategy", "refResource", "clusterMode", "clusterConfig", "maxQueueingTimeMs", "tokenCalculateStrategy", "relationStrategy", "statIntervalInMs"},
 	},
 	kindParamFlow: {
@@ -105,10 +105,20 @@ func classify(n *node) (found kind, marks []string) {
 	return found, marks
 }
 
+// surelyGateway tells a gateway flow rule from a flow rule that has some of its fields too.
+func surelyGateway(n *node) bool {
+	mode := n.get("resourceMode")
+	return len(n.having("paramItem", "maxQueueingTimeoutMs", "interval", "intervalUnit")) > 0 ||
+		mode != nil && mode.kind == numberNode && n.get("intervalSec") != nil // as Sentinel writes them
+}
+
 // misplaced tells a rule of another kind in a list of k, if its fields leave no doubt.
 func (k kind) misplaced(n *node) (other kind, marks []string, yes bool) {
 	other, marks = classify(n)
 	if k == kindGatewayFlow && len(marks) == 1 && gatewaySchema.likely(marks[0]) {
+		return 0, nil, false
+	}
+	if k == kindFlow && other == kindGatewayFlow && !surelyGateway(n) {
 		return 0, nil, false
 	}
 	if len(marks) == 0 || other == k || len(n.having(k.info().marks...)) > 0 {

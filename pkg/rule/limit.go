@@ -18,6 +18,11 @@ type limitDraft struct {
 	window, sampleCount          located[int64]
 	onMissing, maxKeys, overflow located[int64]
 	shadow                       located[bool]
+
+	// Of flow rules alone.
+	regex                 located[bool]
+	limitApp, refResource located[string]
+	relation              located[int64]
 }
 
 // limit turns a rule that was decoded into its meaning, and adds it to the set if there has been no
@@ -41,9 +46,17 @@ func (f *fileLoad) limit(kind LimitKind, at spot, d *limitDraft, before int) {
 	}
 	if d.resource.ok {
 		f.checkName(d.resource.at, r.Resource)
-		f.refer(d.resource.at, r.Mode, r.Resource)
+		if !d.regex.v {
+			f.refer(d.resource.at, r.Mode, r.Resource)
+		}
 	}
-	r.Param = f.checkParam(d)
+	if kind == LimitFlow {
+		f.checkExpression(d, &r)
+		f.checkOrigin(d, &r)
+		f.checkRelation(d, &r)
+	} else {
+		r.Param = f.checkParam(d)
+	}
 	if d.response.given && d.response.ok {
 		r.Response = f.checkResponse(d.response.at, d.response.v, f.errors == before)
 	}
@@ -75,14 +88,14 @@ func (f *fileLoad) checkFlow(d *limitDraft, seconds int64, ok bool, r *LimitRule
 		f.checkRate(d, seconds, r)
 	}
 	switch {
-	case r.Behavior == BehaviorQueue:
+	case r.queues():
 		f.checkQueueing(d, r)
 	case r.Window == WindowTokenBucket:
 		f.checkTokenBucket(d, r)
 	case ok:
 		f.checkSampleCount(d, r)
 	}
-	if r.Behavior != BehaviorQueue {
+	if !r.queues() {
 		f.checkBurst(d, r)
 	}
 }

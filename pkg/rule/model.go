@@ -29,6 +29,7 @@ type ResourceMode uint8
 const (
 	ModeRoute ResourceMode = 0 // a route id: the request's own resource
 	ModeAPI   ResourceMode = 1 // an API group, matched by its definition
+	ModeRegex ResourceMode = 2 // an expression (RE2) that the whole route id matches; said by regex, not by a number
 )
 
 // ParamSource says where a parameter value is taken from. Its numbers are ours: the numbers that
@@ -45,6 +46,7 @@ const (
 	SourcePathParam // a {name} of the Ant pattern by which the path matched
 	SourceAttribute // any attribute, by its key
 	SourceArgument  // a positional argument of the call
+	SourceOrigin    // the caller
 )
 
 // LimitKind says which kind of file a limit rule comes from.
@@ -157,6 +159,12 @@ type LimitRule struct {
 	Resource  string
 	Mode      ResourceMode
 
+	// Origin is whose calls the rule is for: empty for all, OriginOther, or the one that it names.
+	Origin string
+	// RefResource is the resource whose use of the budget decides, in place of the rule's own: an API
+	// group if Mode is ModeAPI, else a route. Empty: the rule's own does. The rule then takes nothing.
+	RefResource string
+
 	Grade     Grade
 	Count     string        // the count as written, for views
 	Limit     int64         // requests per Interval, or calls under way; 0 refuses all; meaningless when Unlimited
@@ -165,8 +173,10 @@ type LimitRule struct {
 	Interval  time.Duration // effective, a whole number of seconds; at most 68 years; 0 for concurrency
 	Scale     int64         // by what count and interval are multiplied; 1 unless the count is fractional
 
-	Behavior    ControlBehavior
-	MaxQueueing time.Duration // the wait from which on a request is refused instead; 0 unless the rule queues
+	Behavior ControlBehavior
+	// MaxQueueing is the wait from which on a request is refused instead, or for a flow rule the longest
+	// that is not; 0 unless the rule queues.
+	MaxQueueing time.Duration
 
 	// Lease is how long a call counts whose end nobody reports, from 1 s to 24 h; 0 unless the rule
 	// limits concurrency.
@@ -176,8 +186,8 @@ type LimitRule struct {
 	SampleCount int        // 1 to 60, dividing Interval in whole milliseconds; 0 for WindowTokenBucket and WindowNone
 
 	Param     *ParamItem // nil: the whole resource is one budget
-	OnMissing OnMissing
-	MaxKeys   int // most parameter values tracked at a time
+	OnMissing OnMissing  // of the parameter, or of the origin that Origin asks for
+	MaxKeys   int        // most parameter values tracked at a time
 	Overflow  Overflow
 
 	Response *BlockResponse // what a refused request is answered with; nil: what the daemon answers anyway
@@ -196,6 +206,13 @@ type BlockResponse struct {
 type HeaderField struct {
 	Name  string // a token in lower case, each at most once
 	Value string // printable ASCII, at most 4 KiB
+}
+
+// OriginOther is the Origin of a rule for the callers that no flow rule of the resource names.
+const OriginOther = "other"
+
+func (r *LimitRule) queues() bool {
+	return r.Behavior == BehaviorQueue || r.Behavior == BehaviorWarmUpQueue
 }
 
 // MaxLimit is the largest limit that is enforced; greater counts mean unlimited.

@@ -44,8 +44,11 @@ const (
 	refusedPathParam = "parseStrategy path_param"
 )
 
-// String returns the name that parseStrategy takes.
+// String returns the name that parseStrategy takes, and origin for SourceOrigin.
 func (s ParamSource) String() string {
+	if s == SourceOrigin {
+		return "origin"
+	}
 	if int(s) < len(sourceNames) {
 		return sourceNames[s]
 	}

@@ -31,6 +31,9 @@ func regexProblem(expr string) string {
 		if _, err = syntax.Parse(`\A(?:`+expr+`)\z`, syntax.Perl); err != nil {
 			return openQuotation
 		}
+		if intersects(expr) {
+			return classIntersection
+		}
 		return ""
 	}
 	var at *syntax.Error
@@ -38,6 +41,26 @@ func regexProblem(expr string) string {
 		return at.Code.String() + ": " + clip(at.Expr)
 	}
 	return err.Error()
+}
+
+const classIntersection = "&& within a class"
+
+// intersects tells Java's intersection of classes, which RE2 reads as two more characters of the class.
+func intersects(expr string) bool {
+	class := false
+	for i := 0; i < len(expr); i++ {
+		switch {
+		case expr[i] == '\\':
+			i++
+		case expr[i] == '[':
+			class = true
+		case expr[i] == ']':
+			class = false
+		case class && strings.HasPrefix(expr[i:], "&&"):
+			return true
+		}
+	}
+	return false
 }
 
 // javaOnly is what Java's regular expressions have and RE2 does not.
@@ -51,6 +74,9 @@ var javaOnly = []struct{ text, name string }{
 func regexFix(expr, reason string) string {
 	if reason == openQuotation {
 		return `add \E`
+	}
+	if reason == classIntersection {
+		return "expressions are RE2, which has no intersection of classes; write it without"
 	}
 	for _, j := range javaOnly {
 		if strings.Contains(expr, j.text) {

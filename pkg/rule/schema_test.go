@@ -16,6 +16,7 @@ func TestEveryDeclaredField(t *testing.T) {
 	everyField(t, &responseSchema, `{"body": "a", FIELD}`, "gw-flow-rules.json", `[{"resource": "a", "count": 1, "burst": 0, "blockResponse": %s}]`)
 	everyField(t, &apiSchema, `{"apiName": "a", "predicateItems": [{"pattern": "/a"}], FIELD}`, "gw-api-definitions.json", "[%s]")
 	everyField(t, &itemSchema, `{"pattern": "/a", FIELD}`, "gw-api-definitions.json", `[{"apiName": "a", "predicateItems": [%s]}]`)
+	everyField(t, &flowSchema, `{"resource": "a", "count": 1, "strategy": 0, FIELD}`, "flow-rules.json", "[%s]")
 	everyField(t, &degradeSchema, `{"resource": "a", "count": 1, "timeWindow": 1, FIELD}`, "degrade-rules.json", "[%s]")
 	everyField(t, &slidingSchema, `{"type": "count", FIELD}`, "degrade-rules.json", `[{"resource": "a", "count": 1, "timeWindow": 1, "slidingWindow": %s}]`)
 	everyField(t, &bundleSchema, `{"gatewayFlowRules": [], FIELD}`, "b.json", "%s")
@@ -40,7 +41,7 @@ func everyField[T any](t *testing.T, s *schema[T], mapping, file, around string)
 		}
 		// No field takes a list of lists of nulls. The field must not be there already.
 		text := strings.Replace(mapping, "FIELD", fmt.Sprintf("%q: [[null]]", fd.name), 1)
-		for _, had := range []string{`"resource": "a", `, `"count": 1, `, `"timeWindow": 1, `, `"type": "count", `, `"burst": 0, `, `"body": "a", `, `"parseStrategy": 0, `, `"apiName": "a", `, `"predicateItems": [{"pattern": "/a"}], `, `"pattern": "/a", `, `"gatewayFlowRules": [], `} {
+		for _, had := range []string{`"resource": "a", `, `"count": 1, `, `"timeWindow": 1, `, `"type": "count", `, `"burst": 0, `, `"strategy": 0, `, `"body": "a", `, `"parseStrategy": 0, `, `"apiName": "a", `, `"predicateItems": [{"pattern": "/a"}], `, `"pattern": "/a", `, `"gatewayFlowRules": [], `} {
 			if strings.HasPrefix(had, fmt.Sprintf("%q", fd.name)) {
 				text = strings.Replace(text, had, "", 1)
 			}
@@ -79,7 +80,7 @@ func (n *node) within(minimum, maximum int64) bool {
 // TestEveryEnumerationMember reads each value by number, by name and by its other name.
 func TestEveryEnumerationMember(t *testing.T) {
 	t.Parallel()
-	all := []*enumeration{resourceModes, grades, controlBehaviors, matchStrategies, pathMatches, intervalUnits, windowModes, missingChoices, overflowChoices, paramCodeTables, degradeGrades, openAtChoices, slidingTypes, &strategyTables[0], &strategyTables[1]}
+	all := []*enumeration{resourceModes, grades, controlBehaviors, relations, matchStrategies, pathMatches, intervalUnits, windowModes, missingChoices, overflowChoices, paramCodeTables, degradeGrades, openAtChoices, slidingTypes, &strategyTables[0], &strategyTables[1]}
 	for _, e := range all {
 		for _, want := range e.members {
 			forms := []*node{{kind: stringNode, text: want.name}}

@@ -16,8 +16,13 @@ func (k LimitKind) String() string {
 	return ""
 }
 
-// String returns the name that resourceMode takes.
-func (m ResourceMode) String() string { return resourceModes.nameOf(int64(m)) }
+// String returns the name that resourceMode takes, and regex for ModeRegex.
+func (m ResourceMode) String() string {
+	if m == ModeRegex {
+		return "regex"
+	}
+	return resourceModes.nameOf(int64(m))
+}
 
 // String returns the name that matchStrategy takes in a parameter item.
 func (m MatchStrategy) String() string { return matchStrategies.nameOf(int64(m)) }

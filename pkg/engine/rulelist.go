@@ -1,0 +1,123 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+// ruleList holds the rules of one resource by whose calls they are for, so that a request looks only
+// at those of its own origin. The zero value holds none.
+type ruleList struct {
+	all    []*CompiledRule
+	named  map[string][]*CompiledRule // by the origin that they are for
+	others []*CompiledRule            // for origins that no rule of the resource names
+	strict []*CompiledRule            // those of named and others that refuse what has no origin
+}
+
+func (l *ruleList) add(r *CompiledRule) {
+	switch r.origin {
+	case "":
+		l.all = append(l.all, r)
+		return
+	case rule.OriginOther:
+		l.others = append(l.others, r)
+	default:
+		if l.named == nil {
+			l.named = make(map[string][]*CompiledRule)
+		}
+		l.named[r.origin] = append(l.named[r.origin], r)
+	}
+	if r.onMissing == rule.MissingBlock {
+		l.strict = append(l.strict, r)
+	}
+}
+
+// listed is a list of rules that a request comes under.
+type listed struct {
+	rules *ruleList
+	// unknown says that it may or may not, which could not be found out within bounds.
+	unknown bool
+}
+
+func (l listed) reason() Reason {
+	if l.unknown {
+		return ReasonInputTooLarge
+	}
+	return ReasonNone
+}
+
+// routePattern is the rules of all routes whose id an expression matches.
+type routePattern struct {
+	expr   string
+	prefix string // every match begins with it
+	re     *regexp.Regexp
+	rules  *ruleList
+}
+
+// addPattern files a rule under its expression over route ids.
+func (d *domain) addPattern(r *CompiledRule) error {
+	for i := range d.patterns {
+		if d.patterns[i].expr == r.Resource {
+			d.patterns[i].rules.add(r)
+			return nil
+		}
+	}
+	re, err := compileFull(r.Resource)
+	if err != nil {
+		return fmt.Errorf("rule %q: resource: %w", r.ID, err)
+	}
+	p := routePattern{expr: r.Resource, prefix: literalPrefix(r.Resource), re: re, rules: &ruleList{}}
+	p.rules.add(r)
+	d.patterns = append(d.patterns, p)
+	return nil
+}
+
+// entries finds the lists of a route: its own, and those of the expressions that match it. Expressions
+// are tried one by one.
+func (d *domain) entries(route string, w *work, into []listed) []listed {
+	if l := d.routes[route]; l != nil {
+		into = append(into, listed{rules: l})
+	}
+	for i := range d.patterns {
+		p := &d.patterns[i]
+		switch {
+		case !strings.HasPrefix(route, p.prefix):
+		case !w.afford(len(route)):
+			into = append(into, listed{p.rules, true})
+		case p.re.MatchString(route):
+			into = append(into, listed{rules: p.rules})
+		}
+	}
+	return into
+}
+
+// peekLists peeks the rules of one resource that are for the origin of request i.
+func (c *Call) peekLists(now int64, i int, lists []listed) {
+	origin := c.Items[i].Origin
+	named := false
+	for _, e := range lists {
+		named = named || e.rules.named[origin] != nil
+	}
+	for _, e := range lists {
+		l, reason := e.rules, e.reason()
+		c.peekAll(now, l.all, i, reason)
+		switch {
+		case l.named == nil && l.others == nil:
+		case origin == "":
+			c.peekAll(now, l.strict, i, ReasonMissingParam)
+		case named:
+			c.peekAll(now, l.named[origin], i, reason)
+		default:
+			c.peekAll(now, l.others, i, reason)
+		}
+	}
+}
+
+func (c *Call) peekAll(now int64, rules []*CompiledRule, i int, reason Reason) {
+	for _, r := range rules {
+		c.peek(now, r, i, reason)
+	}
+}

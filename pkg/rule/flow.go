@@ -1,0 +1,170 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+)
+
+// flowSchema declares flow rules: Sentinel's fields, and those of gateway rules that make sense of any
+// resource. Slots and interval are Sentinel's unless they are written.
+var flowSchema = schema[limitDraft]{what: "a flow rule", fields: append(
+	[]field[limitDraft]{
+		idField(func(d *limitDraft) *located[string] { return &d.id }),
+		textField("resource", "the route id, the name of an API group, or an expression over route ids", maxPatternBytes,
+			func(d *limitDraft) *located[string] { return &d.resource }).require(),
+		enumField("resourceMode", "what resource names", resourceModes, int64(ModeRoute),
+			func(d *limitDraft) *located[int64] { return &d.mode }),
+		boolField("regex", "resource is a regular expression, and the rule is for every route whose whole id matches it",
+			func(d *limitDraft) *located[bool] { return &d.regex }),
+		textDefault("limitApp", "whose calls are limited: an origin, other for those that no flow rule of the resource names, or default for all", maxNameBytes, allOrigins,
+			func(d *limitDraft) *located[string] { return &d.limitApp }),
+		enumField("grade", "what is limited", grades, gradeQPS,
+			func(d *limitDraft) *located[int64] { return &d.grade }),
+		amountField("count", "how many requests may pass per interval, or be under way at a time", "", "write 0 to block everything",
+			func(d *limitDraft) *located[amount] { return &d.count }).require(),
+		enumField("strategy", "whose use of the budget is looked at: the resource's own, or that of refResource", relations, relationDirect,
+			func(d *limitDraft) *located[int64] { return &d.relation }),
+		textField("refResource", "with strategy relate: the resource that is used up", maxNameBytes,
+			func(d *limitDraft) *located[string] { return &d.refResource }),
+		enumField("controlBehavior", "what happens above the limit", controlBehaviors, int64(BehaviorReject),
+			func(d *limitDraft) *located[int64] { return &d.behavior }),
+		integerField("maxQueueingTimeMs", "the longest wait of queueing; means nothing without queueing", 0, 1<<31-1, 500,
+			func(d *limitDraft) *located[int64] { return &d.maxQueueing }),
+
+		integerField("intervalSec", "the interval in seconds", 1, maxIntervalSec, 1,
+			func(d *limitDraft) *located[int64] { return &d.intervalSec }),
+		enumField("window", "how the limit holds over time", windowModes, int64(WindowAligned),
+			func(d *limitDraft) *located[int64] { return &d.window }),
+		integerField("sampleCount", "slots of the window", 1, maxSampleCount, flowSampleCount,
+			func(d *limitDraft) *located[int64] { return &d.sampleCount }),
+		integerField("burst", "requests above count that may pass at once", 0, 1<<31-1, 0,
+			func(d *limitDraft) *located[int64] { return &d.burst }),
+		enumField("onMissing", "what happens to requests without an origin, if limitApp asks for one: skip or block", missingChoices, int64(MissingSkip),
+			func(d *limitDraft) *located[int64] { return &d.onMissing }),
+		integerField("leaseMs", "how long a call under way counts if its end is not reported, with grade concurrency", minLeaseMs, maxLeaseMs, defaultLeaseMs,
+			func(d *limitDraft) *located[int64] { return &d.lease }),
+		mappingField("blockResponse", "what a refused request is answered with", &responseSchema,
+			func(d *limitDraft) *located[*responseDraft] { return &d.response }),
+		boolField("shadow", "only count what would be refused",
+			func(d *limitDraft) *located[bool] { return &d.shadow }),
+
+		customField("clusterMode", "shared limits; only false", "boolean", decodeClusterMode),
+		refusedField[limitDraft]("warmUpPeriodSec", "warm-up"),
+		refusedField[limitDraft]("coldFactor", "warm-up"),
+	},
+	ignoredFields[limitDraft]("clusterConfig", "app", "ip", "port", "gmtCreate", "gmtModified")...,
+), mistaken: map[string]string{
+	"maxQueueingTimeoutMs": "maxQueueingTimeMs", "maxQueueingTimeMS": "maxQueueingTimeMs", "burstCount": "burst",
+	"interval": "intervalSec", "durationInSec": "intervalSec", "statIntervalInMs": "intervalSec", "origin": "limitApp",
+	"threshold": "count", "relationStrategy": "strategy",
+}}
+
+// flowSampleCount is Sentinel's number of slots in a second.
+const flowSampleCount = 2
+
+// allOrigins is how a limitApp is written that is for everybody's calls.
+const allOrigins = "default"
+
+// flow reads one flow rule and adds it to the set if nothing is wrong with it.
+func (f *fileLoad) flow(at spot, n *node) {
+	before := f.errors
+	d := &f.draft
+	*d = limitDraft{}
+	d.interval.preset(0) // as intervalUnit it is a gateway rule's alone
+	d.intervalUnit.preset(0)
+	if decodeMapping(f, &flowSchema, at, n, d) {
+		f.limit(LimitFlow, at, d, before)
+	}
+}
+
+// checkExpression fills in what makes a resource an expression over route ids.
+func (f *fileLoad) checkExpression(d *limitDraft, r *LimitRule) {
+	if !d.regex.v {
+		if d.resource.ok && len(r.Resource) > maxNameBytes {
+			f.fail(d.resource.at, fmt.Sprintf("is %d bytes long; at most %d are allowed in a name", len(r.Resource), maxNameBytes), "")
+		}
+		return
+	}
+	if d.mode.ok && r.Mode != ModeRoute {
+		f.fail(d.regex.at, "is for routes; an API group has expressions in its items", "remove regex, or write resourceMode route")
+	}
+	r.Mode = ModeRegex
+	if d.resource.ok && r.Resource != "" {
+		f.checkRegex(d.resource.at, r.Resource)
+	}
+}
+
+// checkRelation fills in whose use of the budget counts, and refuses what would then mean nothing.
+func (f *fileLoad) checkRelation(d *limitDraft, r *LimitRule) {
+	if !d.relation.ok || !d.refResource.ok {
+		return
+	}
+	ref := strings.TrimSpace(d.refResource.v) // dashboards write a blank one
+	switch d.relation.v {
+	case relationDirect:
+		if ref != "" {
+			f.warn(d.refResource.at, "means nothing with strategy direct", "remove it, or write strategy relate")
+		}
+		return
+	case relationChain:
+		f.fail(d.relation.at, "chain limits what came in by one entrance, and no request tells by which it came", "write strategy direct, and limitApp with the origin that calls")
+		return
+	}
+	switch {
+	case ref == "":
+		at := d.refResource.at
+		if !d.refResource.given {
+			at = d.relation.at
+		}
+		f.fail(at, "strategy relate needs a refResource, whose use decides", "")
+		return
+	case !f.checkName(d.refResource.at, d.refResource.v):
+		return
+	case r.Mode != ModeRegex && d.refResource.v == r.Resource:
+		f.fail(d.refResource.at, "is the rule's own resource", "write strategy direct")
+		return
+	}
+	r.RefResource = d.refResource.v
+	f.refer(d.refResource.at, refMode(r.Mode), r.RefResource)
+	if d.behavior.ok && r.queues() {
+		f.fail(d.behavior.at, fmt.Sprintf("%s is not for strategy relate: Sentinel lets the resource wait at count, whatever refResource does", r.Behavior), "write strategy direct to mean that, or controlBehavior reject")
+	}
+	if d.burst.ok && d.burst.v > 0 {
+		f.fail(d.burst.at, "is not for strategy relate, which takes nothing from a budget of its own", "write 0")
+	}
+	if d.window.ok && r.Window == WindowTokenBucket {
+		f.fail(d.window.at, "token-bucket is not for strategy relate, which takes nothing from a bucket of its own", "write aligned or strict")
+	}
+}
+
+// refMode is what the refResource of a rule names: what its resource does, if that is one.
+func refMode(mode ResourceMode) ResourceMode {
+	if mode == ModeAPI {
+		return ModeAPI
+	}
+	return ModeRoute
+}
+
+// checkOrigin fills in whose calls the rule is for. Sentinel counts each origin that no rule names by
+// itself, but makes them wait in one queue.
+func (f *fileLoad) checkOrigin(d *limitDraft, r *LimitRule) {
+	r.MaxKeys, r.Overflow = 0, OverflowSketch
+	if !d.limitApp.ok || !d.onMissing.ok {
+		return
+	}
+	if app := d.limitApp.v; app != allOrigins && strings.TrimSpace(app) != "" && f.checkName(d.limitApp.at, app) {
+		r.Origin = app
+		if strings.Contains(app, ",") {
+			f.warn(d.limitApp.at, "is one origin with a comma in its name; flow rules, unlike authority rules, take no list", "write a rule for each")
+		}
+	}
+	switch {
+	case d.onMissing.given && r.Origin == "":
+		f.fail(d.onMissing.at, "is for rules whose limitApp asks for an origin", "remove it, or write the limitApp")
+	case r.OnMissing == MissingLimit:
+		f.fail(d.onMissing.at, "limit is for parameters", "write skip or block")
+	}
+	if r.Origin == OriginOther && d.relation.v == relationDirect && r.Behavior == BehaviorReject {
+		r.Param, r.MaxKeys = &ParamItem{Source: SourceOrigin}, defaultMaxKeys
+	}
+}

@@ -37,7 +37,7 @@ build: ## Build bin/sidecard, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(SIDECARD) ./cmd/sidecard
 
 .PHONY: test
-test: lint race interleave e2e manifests ## Run everything that must hold before a change lands; CI runs this
+test: lint race interleave cases e2e manifests ## Run everything that must hold before a change lands; CI runs this
 	cd bench && $(GO) test ./...
 
 .PHONY: race
@@ -48,6 +48,10 @@ race: ## Run the unit and property tests under the race detector, which needs a 
 .PHONY: interleave
 interleave: ## Run the window through every order of its atomic steps
 	$(GO) test -tags interleave ./pkg/window
+
+.PHONY: cases
+cases: build ## Run the rule unit tests of examples/tests with the built program
+	$(SIDECARD) test examples/tests
 
 .PHONY: e2e
 e2e: build envoy ## Run the end-to-end tests: the built daemon behind a real Envoy

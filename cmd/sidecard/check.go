@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,18 +23,18 @@ warning is printed with its file, line and column. Warnings do not fail the chec
 	codes, _ := lookupSetting("paramCodes")
 	addFlag(cmd, codes, defaults().ParamCodes.String())
 	rules := cmd.Flags().Bool("print", false, "show the rules as the daemon would apply them")
-	output := cmd.Flags().StringP("output", "o", "text", "`form` of the output: text or json")
+	output := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		c := defaults()
 		if err := overlay(p, cmd.Flags(), codes, &c); err != nil {
 			return usageError{err}
 		}
-		if *output != "text" && *output != "json" {
-			return usageError{fmt.Errorf("--output: %q is neither text nor json", *output)}
+		if err := output.check(); err != nil {
+			return err
 		}
 		report := checkPaths(paths, c.ruleOptions())
 		write := report.writeText
-		if *output == "json" {
+		if output.json() {
 			write = report.writeJSON
 		}
 		if err := write(p.stdout, *rules); err != nil {

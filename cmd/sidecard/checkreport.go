@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -76,6 +75,14 @@ type problemView struct {
 	Fix      string `json:"fix,omitempty"`
 }
 
+func viewProblems(problems rule.Problems) []problemView {
+	views := make([]problemView, len(problems))
+	for i, p := range problems {
+		views[i] = problemView{p.Severity.String(), p.Pos.File, p.Pos.Line, p.Pos.Column, p.Field, p.Rule, p.Message, p.Fix}
+	}
+	return views
+}
+
 // writeJSON prints the whole report as one JSON document, no problem left out.
 func (r checkReport) writeJSON(w io.Writer, rules bool) error {
 	out := struct {
@@ -88,10 +95,7 @@ func (r checkReport) writeJSON(w io.Writer, rules bool) error {
 		*rulesView
 	}{
 		OK: r.errors() == 0, Files: r.files, Errors: r.errors(), Warnings: r.warnings(),
-		Problems: make([]problemView, len(r.problems)),
-	}
-	for i, p := range r.problems {
-		out.Problems[i] = problemView{p.Severity.String(), p.Pos.File, p.Pos.Line, p.Pos.Column, p.Field, p.Rule, p.Message, p.Fix}
+		Problems: viewProblems(r.problems),
 	}
 	if out.OK {
 		out.Revision = r.set.Revision
@@ -99,7 +103,5 @@ func (r checkReport) writeJSON(w io.Writer, rules bool) error {
 	if rules && out.OK {
 		out.rulesView = &r.rules
 	}
-	enc := json.NewEncoder(w)
-	enc.SetIndent("", "  ")
-	return enc.Encode(out)
+	return writeIndented(w, out)
 }

@@ -75,6 +75,9 @@ func signals() (stop, kill context.Context, release func()) {
 // errReported is returned by a command that failed and has already said so.
 var errReported = errors.New("reported")
 
+// errUnread is returned by a command that could not read what it was given, and has already said so.
+var errUnread = errors.New("unread")
+
 // usageError marks an error that the caller of the command made: a wrong flag, variable or key.
 type usageError struct{ error }
 
@@ -89,7 +92,7 @@ func run(p process, args []string) int {
 	started := false // whatever fails before a command starts is a fault of the command line
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return suggestFlag(cmd, err) })
-	root.AddCommand(serveCommand(p), checkCommand(p), healthcheckCommand(p), versionCommand(p))
+	root.AddCommand(serveCommand(p), checkCommand(p), testCommand(p), healthcheckCommand(p), versionCommand(p))
 	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
@@ -101,6 +104,8 @@ func run(p process, args []string) int {
 		return exitOK
 	case errors.Is(err, errReported):
 		return exitFailure
+	case errors.Is(err, errUnread):
+		return exitUsage
 	case errors.As(err, &usage):
 		fmt.Fprintf(p.stderr, "%s: %v\n", cmd.CommandPath(), err)
 		return exitUsage

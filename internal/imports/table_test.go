@@ -33,6 +33,9 @@ var table = []row{
 	{path: "pkg/engine/attr", pure: true, ours: []string{"pkg/engine", "pkg/rule"},
 		why: "attributes turn strings into a request and know neither the wire nor the rules' state"},
 
+	{path: "pkg/ruletest", pure: true, ours: []string{"pkg/engine", "pkg/engine/attr", "pkg/rule", "internal/calls"},
+		why: "cases are decided by the engine alone, on a clock of their own, from files that were read elsewhere"},
+
 	{path: "pkg/ratelimitsvc", ours: []string{"pkg/engine", "pkg/engine/attr", "pkg/rule", "internal/calls", "internal/clock", "internal/metrics"},
 		modules: []string{grpcModule, zerologModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc"},
 		why:     "Envoy's service decides by the engine and must not care where rules come from"},

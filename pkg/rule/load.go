@@ -167,8 +167,25 @@ func (f *fileLoad) finish() {
 
 // load reads one file.
 func (f *fileLoad) load(data []byte) {
-	stem, ext := splitName(f.name)
-	start := spot{line: 1, column: 1}
+	root, empty := f.read(data)
+	stem, _ := splitName(f.name)
+	switch {
+	case empty != "":
+		f.fail(spot{line: 1, column: 1}, emptyFile(empty), "write [] to remove all its rules")
+	case root == nil:
+	default:
+		if k, ok := kindOfStem(stem); ok {
+			f.loadNamed(k, root)
+		} else {
+			f.loadBundle(root)
+		}
+	}
+}
+
+// read reads a file into nodes, and reports what keeps it from being read and keys that it has twice.
+// A file that holds nothing is not reported: empty says how.
+func (f *fileLoad) read(data []byte) (root *node, empty string) {
+	_, ext := splitName(f.name)
 	parse, most := parseJSON, maxJSONBytes
 	switch ext {
 	case ".json":
@@ -176,44 +193,38 @@ func (f *fileLoad) load(data []byte) {
 		parse, most = parseYAML, maxYAMLBytes
 	default:
 		f.fail(spot{}, "not a rule file by its name", "end it in .json, .yaml or .yml")
-		return
+		return nil, ""
 	}
 	if len(data) > most {
 		f.fail(spot{}, fmt.Sprintf("is %d bytes long; at most %d are allowed", len(data), most), "split it, in a directory all files count")
-		return
+		return nil, ""
 	}
 	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
-		f.fail(start, "is UTF-16", "save it as UTF-8")
-		return
+		f.fail(spot{line: 1, column: 1}, "is UTF-16", "save it as UTF-8")
+		return nil, ""
 	}
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	if !utf8.Valid(data) {
 		f.fail(invalidUTF8(data), "a byte that is no UTF-8", "save it as UTF-8")
-		return
+		return nil, ""
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
-		f.fail(start, emptyFile("the file is empty"), "write [] to remove all its rules")
-		return
+		return nil, "the file is empty"
 	}
 	t, syntax := parse(data)
 	if syntax != nil {
 		f.unread = true
 		syntax = explained(data, syntax)
 		f.fail(spot{line: syntax.line, column: syntax.column}, syntax.message, syntax.fix)
-		return
+		return nil, ""
 	}
 	for _, d := range t.duplicates {
 		f.duplicate(d)
 	}
 	if t.root == nil || t.root.kind == nullNode {
-		f.fail(start, emptyFile("the file holds nothing"), "write [] to remove all its rules")
-		return
+		return nil, "the file holds nothing"
 	}
-	if k, ok := kindOfStem(stem); ok {
-		f.loadNamed(k, t.root)
-	} else {
-		f.loadBundle(t.root)
-	}
+	return t.root, ""
 }
 
 func (f *fileLoad) duplicate(d duplicateKey) {

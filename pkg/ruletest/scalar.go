@@ -1,0 +1,108 @@
+package ruletest
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+// Bounds on what case files ask for, so that none runs for ever by mistake.
+const (
+	maxTime  = 10 * 365 * 24 * time.Hour
+	maxTimes = 1_000_000
+	maxHits  = 1<<53 - 1
+)
+
+// reader reads the values of a case file and reports what is wrong with them.
+type reader struct{ doc *rule.Document }
+
+func (r *reader) text(v rule.Value) (string, bool) {
+	if s, ok := v.Text(); ok {
+		return s, true
+	}
+	fix := ""
+	if n, ok := v.Number(); ok {
+		fix = strconv.Quote(n)
+	}
+	if b, ok := v.Bool(); ok {
+		fix = strconv.Quote(strconv.FormatBool(b))
+	}
+	if fix != "" {
+		fix = "write " + fix
+	}
+	r.doc.Fail(v, fmt.Sprintf("is %s, not a string", v), fix)
+	return "", false
+}
+
+// plain reads a value that stands for its text, such as that of an attribute: 7 is "7".
+func (r *reader) plain(v rule.Value) (string, bool) {
+	if s, ok := v.Text(); ok {
+		return s, true
+	}
+	if n, ok := v.Number(); ok {
+		return n, true
+	}
+	if b, ok := v.Bool(); ok {
+		return strconv.FormatBool(b), true
+	}
+	r.doc.Fail(v, fmt.Sprintf("is %s, not a plain value", v), `write "" for an empty value, and leave out what the request has not`)
+	return "", false
+}
+
+func (r *reader) flag(v rule.Value) bool {
+	b, ok := v.Bool()
+	if !ok {
+		r.doc.Fail(v, fmt.Sprintf("is %s, not a boolean", v), "write true or false")
+	}
+	return b
+}
+
+// count reads a whole number within bounds; least if it is none.
+func (r *reader) count(v rule.Value, least, most int64) int64 {
+	text, ok := v.Number()
+	if !ok {
+		r.doc.Fail(v, fmt.Sprintf("is %s, not a number", v), "")
+		return least
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		r.doc.Fail(v, fmt.Sprintf("is %s; it must be a whole number from %d to %d", text, least, most), "")
+		return least
+	}
+	return n
+}
+
+// duration reads a time with its unit, of which 0 needs none.
+func (r *reader) duration(v rule.Value) time.Duration {
+	text, isNumber := v.Number()
+	if !isNumber {
+		var ok bool
+		if text, ok = v.Text(); !ok {
+			r.doc.Fail(v, fmt.Sprintf("is %s, not a time", v), "write a number with its unit, such as 500ms")
+			return 0
+		}
+	}
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil && isNumber:
+		r.doc.Fail(v, fmt.Sprintf("is %s, of which the unit is missing", text), fmt.Sprintf("write %sms, or %ss", text, text))
+	case err != nil:
+		r.doc.Fail(v, fmt.Sprintf("%q is no time", text), "write a number with its unit, such as 500ms, 3s or 2m30s")
+	case d < 0 || d > maxTime:
+		r.doc.Fail(v, fmt.Sprintf("is %s; it must be from 0s to %s", text, maxTime), "")
+	default:
+		return d
+	}
+	return 0
+}
+
+func (r *reader) word(v rule.Value, words ...string) string {
+	s, ok := r.text(v)
+	if ok && !slices.Contains(words, s) {
+		r.doc.Fail(v, fmt.Sprintf("unknown word %q%s", s, rule.DidYouMean(s, words)), "")
+	}
+	return s
+}

@@ -14,7 +14,9 @@ func TestKeyedHashFlooding(t *testing.T) {
 	for _, kind := range keyedKinds() {
 		known, table, call := kind.table(t, keyedConfig{size: tableSize{1, groups, groups}})
 		other, spread, otherCall := kind.table(t, keyedConfig{size: tableSize{1, 2048, 2048}})
-		_, sameSize, _ := kind.table(t, keyedConfig{size: tableSize{1, groups, groups}})
+		sameSize, same, _ := kind.table(t, keyedConfig{size: tableSize{1, groups, groups}})
+		table.shards[0].resize(groups, table.form)
+		same.shards[0].resize(groups, same.form)
 		if known.Hash("a") == other.Hash("a") || table.sketch.salt == spread.sketch.salt {
 			t.Fatalf("%s: two tables share a seed", kind.name)
 		}
@@ -30,10 +32,10 @@ func TestKeyedHashFlooding(t *testing.T) {
 		for _, v := range chosen {
 			call.acquire(epoch, known.Hash(v))
 			otherCall.acquire(epoch, other.Hash(v))
-			a, b := sameSize.shards[0].store.Load().choices(sameSize.Hash(v))
+			a, b := same.shards[0].store.Load().choices(sameSize.Hash(v))
 			at[a]++
 			at[b]++
-			cells[sameSize.sketch.places(sameSize.Hash(v))[0]]++
+			cells[same.sketch.places(sameSize.Hash(v))[0]]++
 		}
 		if s := known.Stats(); s.Keys != 2*groupSlots {
 			t.Errorf("%s: %+v, want %d keys: the values were chosen badly", kind.name, s, 2*groupSlots)

@@ -33,10 +33,11 @@ type table struct {
 	form     form  // what a state means
 	overflow Overflow
 	shift    uint8 // of a key, to the number of its shard
-	start    int   // groups of a new shard
+	start    int   // groups of a shard with its first entry
 	most     int   // groups of a shard at full size
 	fixed    int64 // bytes without the groups and the sketch
 	shards   []shard
+	blank    *store     // of every shard without an entry
 	budget   *KeyBudget // shared with other tables; may be nil
 	sketch   *sketch    // of keys that found no room; nil unless that is the overflow
 	_        [cacheLine]byte

@@ -29,7 +29,7 @@ const MaxMaxKeys = 1 << 27
 var ErrMaxKeys = errors.New("maxKeys must be 1 to 134217728")
 
 const (
-	startSlots = 1024 // slots of a new table, over all shards
+	startSlots = 1024 // slots of a table, over all shards, once each of them has had an entry
 	maxShards  = 64
 	// shardSlots is the least number of slots of a shard, at full size, that makes it worth having
 	// more than one: with fewer, some shards would fill long before the table has MaxKeys.
@@ -48,7 +48,8 @@ type tableConfig struct {
 	bytes    uintptr // of the struct that the table is part of
 }
 
-// tableSize is how many shards a table has, and how many groups each of them at first and at most.
+// tableSize is how many shards a table has, and how many groups each of them with its first entry and at
+// most.
 type tableSize struct{ shards, start, most int }
 
 func (s tableSize) slots() int { return s.shards * s.most * groupSlots }
@@ -84,7 +85,7 @@ func (c tableConfig) maxBytes() int64 {
 
 // fixedBytes is the memory of a table without its groups and its sketch.
 func (c tableConfig) fixedBytes(shards int) int64 {
-	return int64(c.bytes) + int64(shards)*int64(unsafe.Sizeof(shard{})+unsafe.Sizeof(store{}))
+	return int64(c.bytes) + int64(unsafe.Sizeof(group{})) + int64(shards)*int64(unsafe.Sizeof(shard{})) + int64(shards+1)*int64(unsafe.Sizeof(store{}))
 }
 
 // init makes t an empty table. sketch is that of the table that t is part of.
@@ -103,8 +104,9 @@ func (t *table) init(now int64, c tableConfig, s tableSize, sketch *sketch) {
 	}
 	t.latest.Store(t.own(now))
 	t.keys.Max = int64(c.bound())
+	t.blank = newBlank()
 	for i := range t.shards {
 		t.shards[i].budget = c.budget
-		t.shards[i].store.Store(newStore(s.start, t.form))
+		t.shards[i].store.Store(t.blank)
 	}
 }

@@ -10,8 +10,8 @@ type KeyStats struct {
 }
 
 // Maintain drops the entries that have expired, gives their keys back to the budget, and makes
-// shards smaller that have become mostly empty, down to the size of a new table; it drops the
-// sketch when all that it counts has expired. It holds the lock of one shard at a time, for as long
+// shards smaller that have become mostly empty, and nothing of those that have no entry left; it drops
+// the sketch when all that it counts has expired. It holds the lock of one shard at a time, for as long
 // as it takes to look at each of its slots once.
 //
 // Call it about once a minute. Without it nothing is admitted beyond a limit, however late it
@@ -47,6 +47,10 @@ func (t *table) sweep(sh *shard, own uint64) {
 
 	// Half full at most after the change, a quarter before: a shard whose keys come and go is not
 	// resized each time.
+	if sh.keys == 0 {
+		sh.store.Store(t.blank)
+		return
+	}
 	n := t.start
 	for int64(n*groupSlots) < 2*sh.keys {
 		n *= 2
@@ -79,8 +83,8 @@ func (t *table) Stats() KeyStats {
 	}
 	for i := range t.shards {
 		s := t.shards[i].store.Load()
-		st.Slots += int64(len(s.groups) * groupSlots)
-		st.Bytes += t.form.storeBytes(len(s.groups))
+		st.Slots += int64(s.size() * groupSlots)
+		st.Bytes += t.form.storeBytes(s.size())
 	}
 	if t.sketch != nil {
 		st.MaxBytes += t.sketch.size

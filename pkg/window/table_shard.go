@@ -51,7 +51,7 @@ func (t *table) hasRoom(sh *shard, own uint64, k Key) bool {
 	if t.findExpired(s, own, k) >= 0 {
 		return true
 	}
-	return !t.keys.full() && !t.budget.full() && (len(s.groups) < t.most || s.empty(k) >= 0)
+	return !t.keys.full() && !t.budget.full() && (s.size() < t.most || s.empty(k) >= 0)
 }
 
 // findExpired returns a slot whose entry has expired and may give way to k, or -1.
@@ -94,8 +94,8 @@ func (t *table) claim(sh *shard, own uint64, k Key) (s *store, slot int, seq uin
 			break
 		}
 		// By half: a shard is then between half and, as long as keys find room, 80 % full.
-		n := min(len(s.groups)*3/2+1, t.most)
-		if n == len(s.groups) || !sh.resize(n, t.form) {
+		n := min(max(s.size()*3/2+1, t.start), t.most)
+		if n == s.size() || !sh.resize(n, t.form) {
 			return nil, 0, 0, false
 		}
 	}

@@ -26,10 +26,14 @@ type group struct {
 
 // store is the memory of a shard until the shard is resized. It holds no pointer to anything, so
 // the garbage collector does not look into it.
+//
+// A blank store is what a shard has that holds no entry: one group, which no key is ever given a slot
+// in, so that all such shards of a table share one store.
 type store struct {
 	groups []group
 	side   []uint32 // what lies beside the state of slot i: words from i*words on; guarded by the shard's lock
 	words  int
+	blank  bool
 }
 
 func newStore(groups int, f form) *store {
@@ -43,6 +47,21 @@ func newStore(groups int, f form) *store {
 		s.side = make([]uint32, groups*groupSlots*s.words)
 	}
 	return s
+}
+
+// newBlank returns a blank store.
+func newBlank() *store {
+	s := newStore(1, form{})
+	s.blank = true
+	return s
+}
+
+// size is how many groups can hold entries.
+func (s *store) size() int {
+	if s.blank {
+		return 0
+	}
+	return len(s.groups)
 }
 
 // choiceBits is how many bits of a key choose each of its two groups. With those of the shard they
@@ -95,6 +114,9 @@ func (s *store) sideOf(i int) []uint32 {
 
 // empty returns a slot without an entry that k could take, from the emptier of its groups, or -1.
 func (s *store) empty(k Key) int {
+	if s.blank {
+		return -1
+	}
 	a, b := s.choices(k)
 	slot, most := -1, 0
 	for _, at := range [2]int{a, b} {

@@ -107,9 +107,8 @@ func (r *Room) Decide(ctx context.Context, now int64, most time.Duration, c *eng
 	r.cfg.Engine.Decide(now, c)
 	if c.Wait > 0 && !r.mayWait() {
 		full = true
-		r.cfg.Engine.Cancel(now, c)
 		c.MaxWait = 0
-		r.cfg.Engine.Decide(now, c)
+		r.cfg.Engine.Redecide(now, c)
 	}
 	full = full && refusedToWait(c)
 	if full {
@@ -170,8 +169,9 @@ func (r *Room) Hold(ctx context.Context, now int64, c *engine.Call) int64 {
 		case <-timer.C:
 			at := r.cfg.Now()
 			if late && at < due {
-				r.cfg.Engine.Cancel(at, c)
-				refuse(c, time.Duration(at-now))
+				waited := time.Duration(at - now)
+				r.cfg.Engine.Refuse(at, c, waited)
+				age(c, waited)
 			} else {
 				age(c, c.Wait)
 			}
@@ -180,20 +180,6 @@ func (r *Room) Hold(ctx context.Context, now int64, c *engine.Call) int64 {
 			return r.cfg.Now()
 		}
 	}
-}
-
-// refuse turns the verdicts that want to wait longer than the call has into refusals.
-func refuse(c *engine.Call, waited time.Duration) {
-	c.Overall, c.Wait = engine.Block, 0
-	for i := range c.Verdicts {
-		v := &c.Verdicts[i]
-		if left := v.Wait - waited; left > 0 {
-			v.Code, v.Reason = engine.Block, engine.ReasonDeadline
-			v.Rule, v.Limit = v.Queue, v.Queue.Limit+v.Queue.Burst
-			v.Remaining, v.Reset, v.Wait = 0, left, 0
-		}
-	}
-	age(c, waited)
 }
 
 // age makes the verdicts that passed say how long it takes from now on until a charge is forgotten.

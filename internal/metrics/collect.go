@@ -14,7 +14,7 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 // The metrics that are made up at the moment of a scrape.
 var (
-	decisions   = describe("decisions_total", "What rules decided: pass, wait for the decision to let pass later (the caller may have given up meanwhile), block, or shadow_block for a rule that only watches.", "resource", "rule", "outcome")
+	decisions   = describe("decisions_total", "What rules decided: pass, wait for the decision to let pass later, block, or shadow_block for a rule that only watches. A call that its caller gave up counts for none of them, unless it was blocked.", "resource", "rule", "outcome")
 	keys        = describe("keys", "Parameter values that the rule holds; those that have expired leave within a minute or so.", "rule")
 	tableBytes  = describe("key_table_bytes", "Memory of the rule's table of parameter values.", "rule")
 	overflow    = describe("key_overflow_total", "Requests whose parameter value found no room in the rule's table.", "rule")
@@ -32,8 +32,8 @@ var (
 
 // ruleCollector turns the counters of the rules in force into metrics.
 type ruleCollector struct {
-	rules  func() []engine.RuleState
-	passes *passes
+	rules    func() []engine.RuleState
+	outcomes *outcomes
 }
 
 // Describe implements prometheus.Collector.
@@ -56,12 +56,12 @@ type ruleSums struct {
 	races, unused, inFlight                float64
 }
 
-func (s *ruleSums) add(r engine.RuleState, passed int64) {
+func (s *ruleSums) add(r engine.RuleState, o outcome) {
 	c := r.Rule.Counters
-	s.passed += float64(passed)
-	s.waited += float64(c.Waited.Load())
+	s.passed += float64(o.passed)
+	s.waited += float64(o.waited)
+	s.shadowBlocked += float64(o.shadowBlocked)
 	s.blocked += float64(c.Blocked.Load())
-	s.shadowBlocked += float64(c.ShadowBlock.Load())
 	s.races += float64(c.LostRaces.Load())
 	s.unused += float64(c.UnusedPlaces.Load())
 	if r.Tracks {
@@ -82,11 +82,11 @@ func (rc ruleCollector) Collect(ch chan<- prometheus.Metric) {
 	sums := make(map[ruleLabels]*ruleSums)
 	byRule := make(map[string]*ruleSums)
 	rules := rc.rules()
-	passed := rc.passes.read(rules)
+	outcomes := rc.outcomes.read(rules)
 	for i, r := range rules {
 		labels := ruleLabels{label(r.Rule.Resource), label(r.Rule.ID)}
-		of(sums, labels).add(r, passed[i])
-		of(byRule, labels.rule).add(r, passed[i])
+		of(sums, labels).add(r, outcomes[i])
+		of(byRule, labels.rule).add(r, outcomes[i])
 	}
 	for l, s := range sums {
 		counter(ch, decisions, s.passed, l.resource, l.rule, "pass")

@@ -80,7 +80,7 @@ func New(s Sources) *Metrics {
 	m.reloads.WithLabelValues(resultError)
 	m.registry.MustRegister(
 		m.reloads, m.upToDate, m.lastSuccess, m.info,
-		ruleCollector{s.Rules, new(passes)}, callCollector{s.Calls}, tokenCollector{s.Tokens}, breakerCollector{s.Breakers}, connectionCollector{s.Connections},
+		ruleCollector{s.Rules, new(outcomes)}, callCollector{s.Calls}, tokenCollector{s.Tokens}, breakerCollector{s.Breakers}, connectionCollector{s.Connections},
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

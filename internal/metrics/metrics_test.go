@@ -106,7 +106,7 @@ sidecard_connections{listener="status"} 0
 # TYPE sidecard_connections_refused_total counter
 sidecard_connections_refused_total{listener="grpc",reason="limit"} 3
 sidecard_connections_refused_total{listener="grpc",reason="peer"} 0
-# HELP sidecard_decisions_total What rules decided: pass, wait for the decision to let pass later (the caller may have given up meanwhile), block, or shadow_block for a rule that only watches.
+# HELP sidecard_decisions_total What rules decided: pass, wait for the decision to let pass later, block, or shadow_block for a rule that only watches. A call that its caller gave up counts for none of them, unless it was blocked.
 # TYPE sidecard_decisions_total counter
 sidecard_decisions_total{outcome="block",resource="orders",rule="orders"} 11
 sidecard_decisions_total{outcome="block",resource="orders",rule="per-user"} 21
@@ -266,14 +266,14 @@ func TestEqualAndStrangeNamesDoNotSpoilTheScrape(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(
-		ruleCollector{func() []engine.RuleState { return rules }, new(passes)},
+		ruleCollector{func() []engine.RuleState { return rules }, new(outcomes)},
 		tokenCollector{func() engine.TokenStats {
 			return tokenStats(0, engine.DomainOutcomes{Domain: "d\xff", Expired: 1}, engine.DomainOutcomes{Domain: "d\xfe"})
 		}},
 		callCollector{func() Calls { return Calls{Unmatched: map[string]int64{"d\xff": 1, "d\xfe": 2}} }},
 	)
 	const want = `
-# HELP sidecard_decisions_total What rules decided: pass, wait for the decision to let pass later (the caller may have given up meanwhile), block, or shadow_block for a rule that only watches.
+# HELP sidecard_decisions_total What rules decided: pass, wait for the decision to let pass later, block, or shadow_block for a rule that only watches. A call that its caller gave up counts for none of them, unless it was blocked.
 # TYPE sidecard_decisions_total counter
 sidecard_decisions_total{outcome="block",resource="orders",rule="same"} 302
 sidecard_decisions_total{outcome="block",resource="r` + "\uFFFD" + `",rule="odd"} 4
@@ -327,24 +327,26 @@ func TestHandlerWhileRulesChange(t *testing.T) {
 	wg.Wait()
 }
 
-// Whatever is decided during a scrape, no counter goes down.
-func TestPassesNeverGoDown(t *testing.T) {
+// Whatever is decided or given up during a scrape, no counter goes down.
+func TestOutcomesNeverGoDown(t *testing.T) {
 	t.Parallel()
 	c := new(engine.Counters)
 	rules := []engine.RuleState{{Rule: &engine.CompiledRule{Counters: c}}}
-	var p passes
-	for _, step := range []struct{ passed, waited, want int64 }{
-		{5, 1, 4},
-		{6, 1, 5}, // one that waits, of which only half has been counted
-		{6, 2, 5}, // now all of it: 4 have passed at once
-		{7, 2, 5},
-		{8, 2, 6},
-		{8, 9, 6},
+	var p outcomes
+	for _, step := range []struct{ passed, waited, shadow, atOnce, late, would int64 }{
+		{5, 1, 1, 4, 1, 1},
+		{6, 1, 1, 5, 1, 1}, // one that waits, of which only half has been counted
+		{6, 2, 1, 5, 2, 1}, // now all of it: 4 have passed at once
+		{7, 2, 2, 5, 2, 2},
+		{6, 1, 1, 5, 2, 2}, // one was given up
+		{8, 2, 3, 6, 2, 3},
+		{8, 9, 3, 6, 9, 3},
 	} {
 		c.Passed.Store(step.passed)
 		c.Waited.Store(step.waited)
-		if got := p.read(rules); got[0] != step.want {
-			t.Errorf("%d passed and %d of them late: got %d at once, want %d", step.passed, step.waited, got[0], step.want)
+		c.ShadowBlock.Store(step.shadow)
+		if got, want := p.read(rules)[0], (outcome{step.atOnce, step.late, step.would}); got != want {
+			t.Errorf("%+v: got %+v, want %+v", step, got, want)
 		}
 	}
 	if p.read(nil); len(p.shown) != 0 {

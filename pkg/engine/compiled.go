@@ -55,13 +55,13 @@ const (
 	turns
 )
 
-// Counters count what a rule did. All are safe for concurrent use and only grow. Peeks and refunds
-// are not counted.
+// Counters count what a rule did. All are safe for concurrent use. They only grow, but for those of a call that
+// is given up, which are taken back. Peeks and refunds are not counted.
 type Counters struct {
-	Passed      atomic.Int64 // requests that the rule let pass, in calls that passed
-	Waited      atomic.Int64 // those of them that it made wait
+	Passed      atomic.Int64 // requests that the rule let pass, in calls that passed; taken back
+	Waited      atomic.Int64 // those of them that it made wait; taken back
 	Blocked     atomic.Int64 // requests that the rule refused
-	ShadowBlock atomic.Int64 // requests that the rule, in shadow, would have refused
+	ShadowBlock atomic.Int64 // requests that the rule, in shadow, would have refused; taken back if the call passed
 	Missing     atomic.Int64 // requests without the rule's parameter or, where that is refused, without an origin
 	Untracked   atomic.Int64 // requests whose value found no room in the key table
 	LostRaces   atomic.Int64 // refusals because another call took the last of the budget in between
@@ -72,7 +72,8 @@ type Counters struct {
 
 // keyOf finds the budget of the rule that a request belongs to. When the rule does not apply,
 // applies is false; when it refuses whatever the budget says, the reason is not ReasonNone.
-func (r *CompiledRule) keyOf(q *Request, w *work) (k window.Key, reason Reason, applies bool) {
+// again says that the request has been counted already.
+func (r *CompiledRule) keyOf(q *Request, w *work, again bool) (k window.Key, reason Reason, applies bool) {
 	if r.param == nil {
 		if r.origin != "" && q.Origin == "" && q.Kind == Charge {
 			r.Missing.Add(1)
@@ -84,7 +85,7 @@ func (r *CompiledRule) keyOf(q *Request, w *work) (k window.Key, reason Reason, 
 	case TooLarge:
 		return 0, ReasonInputTooLarge, true
 	case Absent:
-		if q.Kind == Charge {
+		if q.Kind == Charge && !again {
 			r.Missing.Add(1)
 		}
 		switch r.onMissing {

@@ -16,6 +16,13 @@ type scratch struct {
 	entries []listed
 	work    work // of enforced rules and of API groups
 	shadow  work // of rules in shadow, which must not use up what enforced ones need
+
+	entered  []entrance // resources, request by request
+	hits     int64      // the most that one of the requests asks for; 0: none asks to be charged
+	hint     uint32     // tells apart calls that are decided at the same time; 0: not yet drawn
+	at       int64      // when it was decided, if recorded
+	recorded bool       // as passed
+	again    bool       // the call is decided anew: what was seen of it has been counted
 }
 
 // use is one rule applied to one request of a call.
@@ -50,9 +57,12 @@ const maxHits = window.MaxLimit + 1
 func (e *Engine) Decide(now int64, c *Call) {
 	s := e.snapshot.Load()
 	c.begin()
+	if c.hint == 0 {
+		c.hint = e.hints.Add(1)
+	}
 	d := s.domain(c.Domain)
 	for i := range c.Items {
-		d.collect(now, c, i)
+		e.collect(now, d, c, i)
 	}
 	if c.refusedBy() < 0 {
 		c.charge(now)
@@ -66,22 +76,56 @@ func (e *Engine) Decide(now int64, c *Call) {
 		c.Wait = 0
 	}
 	c.finish(now)
+	e.record(now, c)
+}
+
+// Redecide decides anew a call that passed and whose answer has not been given: it gives back, as Cancel does,
+// what the last Decide charged. The call is counted once, as what it becomes now.
+func (e *Engine) Redecide(now int64, c *Call) {
+	e.Cancel(now, c)
+	c.again = true
+	e.Decide(now, c)
+	c.again = false
+}
+
+// Refuse refuses a call that passed and that has waited for a time, because it cannot be made to wait for the rest:
+// it gives back, as Cancel does, what the last Decide charged, and turns the verdicts that want to wait longer into
+// refusals. It reads no string of the requests.
+func (e *Engine) Refuse(now int64, c *Call, waited time.Duration) {
+	e.Cancel(now, c)
+	c.Overall, c.Wait = Block, 0
+	for i := range c.Verdicts {
+		v := &c.Verdicts[i]
+		if left := v.Wait - waited; left > 0 {
+			v.Code, v.Reason = Block, ReasonDeadline
+			v.Rule, v.Limit = v.Queue, v.Queue.Limit+v.Queue.Burst
+			v.Remaining, v.Reset, v.Wait = 0, left, 0
+			v.Rule.Blocked.Add(1)
+		}
+	}
+	for i := range c.uses {
+		if u := &c.uses[i]; u.refused { // in shadow, which counts whatever becomes of the call
+			u.rule.ShadowBlock.Add(1)
+		}
+	}
+	e.record(now, c)
 }
 
 // Cancel gives back all that the last Decide of the call charged and that is still in a live slot,
 // and its places in queues while they are the newest; CompiledRule.UnusedPlaces counts the others.
-// The call's Token ends. It reads no string of the requests, whose buffer may be gone. A second Cancel
+// The call's Token ends, and the call no longer counts as passed. It reads no string of the requests, whose buffer may be gone. A second Cancel
 // does nothing.
 func (e *Engine) Cancel(now int64, c *Call) {
 	if c.Token != (Token{}) {
 		e.withdraw(now, c)
 	}
 	c.refund(now)
+	e.unrecord(now, c)
 }
 
 func (c *Call) begin() {
 	clear(c.uses) // a call at rest keeps no more than its last rules from being collected
-	c.uses = c.uses[:0]
+	c.uses, c.entered, c.hits, c.recorded = c.uses[:0], c.entered[:0], 0, false
 	c.Overall, c.Wait, c.Token, c.held = Pass, 0, Token{}, 0
 	c.work.left, c.shadow.left = maxWork, maxWork
 	if cap(c.Verdicts) < len(c.Items) {
@@ -93,17 +137,24 @@ func (c *Call) begin() {
 
 // collect peeks every rule that concerns request i: those of its route, then those of expressions that
 // its route matches, then those of the API groups that it enters.
-func (d *domain) collect(now int64, c *Call, i int) {
+func (e *Engine) collect(now int64, d *domain, c *Call, i int) {
 	q := &c.Items[i]
+	if q.Kind == Charge {
+		c.hits = max(c.hits, q.hits())
+	}
 	if q.Resource != "" {
-		c.entries = d.entries(q.Resource, &c.work, c.entries[:0])
+		own := d.routes[q.Resource]
+		e.enterRoute(d, own, c, q)
+		c.entries = d.entries(own, q.Resource, &c.work, c.entries[:0])
 		c.peekLists(now, i, c.entries)
 	}
 	if d.apis == nil {
 		return
 	}
 	for _, g := range d.apis.match(q, &c.api, &c.work) {
-		c.entries = append(c.entries[:0], listed{d.apiRules[g.group], g.unknown})
+		list := d.groups[g.group]
+		c.enter(q, list.resource)
+		c.entries = append(c.entries[:0], listed{list, g.unknown})
 		c.peekLists(now, i, c.entries)
 	}
 }
@@ -117,7 +168,7 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	if r.Shadow {
 		w = &c.shadow
 	}
-	k, why, applies := r.keyOf(q, w)
+	k, why, applies := r.keyOf(q, w, c.again)
 	if !applies {
 		return
 	}
@@ -125,7 +176,7 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 		reason = why
 	}
 	u := use{rule: r, key: k, item: int32(i), kind: q.Kind, reason: reason}
-	u.n = min(max(q.Hits, 1), maxHits)
+	u.n = q.hits()
 	if q.Kind == Peek || r.once {
 		u.n = 1
 	}

@@ -15,18 +15,24 @@ const DefaultMaxKeysTotal = 4 << 20
 type Options struct {
 	MaxKeysTotal int64 // parameter values tracked by all rules together; 0: DefaultMaxKeysTotal
 	// MaxTokens bounds the calls under way that some rule waits for, in steps of 1024; 0:
-	// DefaultMaxTokens. Each takes 112 bytes, or more if several rules wait for it.
+	// DefaultMaxTokens. Each takes 112 bytes, or more if it has more than two rules and resources.
 	MaxTokens int64
+	// MaxResources bounds the resources that are counted by name; 0: DefaultMaxResources. Those that rules
+	// name always are; requests for others beyond the bound are counted together.
+	MaxResources int64
 }
 
 // Engine decides calls by the rule set that was last applied. Make it with New. All methods are
 // safe for concurrent use.
 type Engine struct {
-	snapshot atomic.Pointer[snapshot]
-	ready    atomic.Bool
-	budget   *window.KeyBudget
-	tokens   tokens
-	mu       sync.Mutex // one Apply or Maintain at a time
+	snapshot  atomic.Pointer[snapshot]
+	ready     atomic.Bool
+	budget    *window.KeyBudget
+	tokens    tokens
+	resources resources
+	inbound   resource // the sum of all calls
+	hints     atomic.Uint32
+	mu        sync.Mutex // one Apply or Maintain at a time
 }
 
 // Changes says what an Apply did, by rule id.
@@ -46,7 +52,11 @@ func New(o Options) *Engine {
 		o.MaxTokens = DefaultMaxTokens
 	}
 	e.tokens.init(o.MaxTokens)
-	e.snapshot.Store(&snapshot{open: newDomain()})
+	if o.MaxResources <= 0 {
+		o.MaxResources = DefaultMaxResources
+	}
+	e.resources.init(o.MaxResources)
+	e.snapshot.Store(&snapshot{open: newDomain("")})
 	return e
 }
 
@@ -57,7 +67,7 @@ func (e *Engine) Apply(now int64, set rule.Set) (Changes, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old := e.snapshot.Load()
-	c := &compiler{now: now, old: old, budget: e.budget}
+	c := &compiler{now: now, old: old, budget: e.budget, resources: &e.resources}
 	if err := c.compile(set); err != nil {
 		return Changes{}, err
 	}
@@ -66,6 +76,12 @@ func (e *Engine) Apply(now int64, set rule.Set) (Changes, error) {
 	for _, r := range c.next.breakers {
 		b := r.ctl.(*breakerController)
 		b.b.terms.Store(&b.breakerTerms)
+	}
+	for _, r := range old.resources {
+		r.pinned.Store(false)
+	}
+	for _, r := range c.next.resources {
+		r.pinned.Store(true)
 	}
 	e.ready.Store(true)
 	old.release(c.next)
@@ -129,6 +145,7 @@ func (e *Engine) Maintain(now int64) {
 		m.maintain(now)
 	}
 	e.tokens.shrink()
+	e.resources.forget(now)
 }
 
 // TokenStats is how the tokens of an engine stand.

@@ -20,7 +20,6 @@ type Outcome struct {
 // tracker is a controller whose charges last until the call has ended. Each charge is either refunded
 // or ended, once.
 type tracker interface {
-	controller
 	// needsEnd says whether a charge that is held would stay for good if nobody ended it.
 	needsEnd(h hold) bool
 	// end ends a charge. The rule may have left its rule set since.
@@ -49,6 +48,9 @@ const (
 	lost      // nobody says how: the lease has ended, or whoever asked has gone
 	withdrawn // it never began, because the caller had given up before the answer
 )
+
+// reported says whether somebody told how the call ended.
+func (h how) reported() bool { return h == succeeded || h == failed || h == aborted }
 
 // Complete ends a call that was let pass, and returns true; the outcome goes to the rules that charged
 // it. It returns false, and changes nothing, for a token that was never issued, or whose call has been
@@ -120,13 +122,15 @@ func (e *Engine) withdraw(now int64, c *Call) {
 	c.Token = Token{}
 }
 
-// end tells the rules of a call, whose slot has been taken, that it has ended, and frees the slot.
+// end tells the rules and resources of a call, whose slot has been taken, that it has ended, and frees the
+// slot.
 func (e *Engine) end(now int64, first uint32, end ending) {
+	e.inbound.end(now, hold{n: first}, end)
 	for i := first; i != noSlot; {
 		s := e.tokens.slot(i)
 		for _, u := range s.uses {
-			if u.rule != nil {
-				u.rule.tracker.end(now, u.hold, end)
+			if u.by != nil {
+				(*u.by).end(now, u.hold, end)
 			}
 		}
 		i = s.next
@@ -134,17 +138,20 @@ func (e *Engine) end(now int64, first uint32, end ending) {
 	e.tokens.free(first)
 }
 
-// issue gives a call that passed its token, if a rule wants to know of its end. Where there is no room
-// for one more, rules refuse after all whose charge could never be given back; others, such as breakers
-// that are closed, do not learn how the call ends.
+// issue gives a call that passed its token, if a rule wants to know of its end, or if it is tracked.
+// Where there is no room for one more, rules refuse after all whose charge could never be given back;
+// others, such as breakers that are closed, and the figures of resources do not learn how the call ends.
 func (e *Engine) issue(now int64, c *Call) {
 	if c.held == 0 && !c.tracked() {
 		return
 	}
+	// The lease, or the end of the peer, may end the call from the moment on at which it has its token.
+	e.beginCall(c)
 	var ok bool
 	if c.Token, ok = e.tokens.issue(now, c); ok {
 		return
 	}
+	e.unbeginCall(c)
 	for i := range c.uses {
 		u := &c.uses[i]
 		if !u.charged || u.rule.tracker == nil {

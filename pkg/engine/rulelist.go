@@ -11,10 +11,11 @@ import (
 // ruleList holds the rules of one resource by whose calls they are for, so that a request looks only
 // at those of its own origin. The zero value holds none.
 type ruleList struct {
-	all    []*CompiledRule
-	named  map[string][]*CompiledRule // by the origin that they are for
-	others []*CompiledRule            // for origins that no rule of the resource names
-	strict []*CompiledRule            // those of named and others that refuse what has no origin
+	resource *resource // nil: the rules are those of an expression
+	all      []*CompiledRule
+	named    map[string][]*CompiledRule // by the origin that they are for
+	others   []*CompiledRule            // for origins that no rule of the resource names
+	strict   []*CompiledRule            // those of named and others that refuse what has no origin
 }
 
 func (l *ruleList) add(r *CompiledRule) {
@@ -75,11 +76,11 @@ func (d *domain) addPattern(r *CompiledRule) error {
 	return nil
 }
 
-// entries finds the lists of a route: its own, and those of the expressions that match it. Expressions
-// are tried one by one.
-func (d *domain) entries(route string, w *work, into []listed) []listed {
-	if l := d.routes[route]; l != nil {
-		into = append(into, listed{rules: l})
+// entries finds the lists of a route: its own, if there is one, and those of the expressions that match it.
+// Expressions are tried one by one.
+func (d *domain) entries(own *ruleList, route string, w *work, into []listed) []listed {
+	if own != nil {
+		into = append(into, listed{rules: own})
 	}
 	for i := range d.patterns {
 		p := &d.patterns[i]

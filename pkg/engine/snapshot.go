@@ -10,22 +10,24 @@ import (
 
 // snapshot is a compiled rule set. It never changes once it is in force.
 type snapshot struct {
-	revision string
-	open     *domain            // the rules for every domain that no file claims
-	claimed  map[string]*domain // by name
-	rules    []*CompiledRule    // in the order of the set, degrade rules last
-	breakers []*CompiledRule    // the degrade rules
-	memories map[string]memory  // by state key
-	regexps  int
-	tracks   bool // a rule wants to know how calls end
+	revision  string
+	open      *domain            // the rules for every domain that no file claims
+	claimed   map[string]*domain // by name
+	rules     []*CompiledRule    // in the order of the set, degrade rules last
+	breakers  []*CompiledRule    // the degrade rules
+	memories  map[string]memory  // by state key
+	regexps   int
+	resources []*resource // that rules name
+	tracks    bool        // a rule wants to know how calls end
 }
 
 // domain is what the calls of one domain, or of all unclaimed ones, are decided by.
 type domain struct {
+	name     string // empty: all that no file claims
 	routes   map[string]*ruleList
 	patterns []routePattern
 	apis     *apiMatcher // nil when no API group has rules
-	apiRules []*ruleList
+	groups   []*ruleList // by their index in apis
 }
 
 func (s *snapshot) domain(name string) *domain {
@@ -37,24 +39,25 @@ func (s *snapshot) domain(name string) *domain {
 
 // compiler builds a snapshot from a rule set, taking over what it can from the one in force.
 type compiler struct {
-	now     int64
-	old     *snapshot
-	budget  *window.KeyBudget
-	next    *snapshot
-	changes Changes
-	feeds   []*CompiledRule // what rules of other resources look at
+	now       int64
+	old       *snapshot
+	budget    *window.KeyBudget
+	next      *snapshot
+	changes   Changes
+	feeds     []*CompiledRule // what rules of other resources look at
+	resources *resources
 }
 
 func (c *compiler) compile(set rule.Set) error {
 	c.next = &snapshot{
 		revision: set.Revision,
-		open:     newDomain(),
+		open:     newDomain(""),
 		claimed:  make(map[string]*domain, len(set.Claimed)),
 		rules:    make([]*CompiledRule, 0, len(set.Limits)+len(set.Degrade)),
 		memories: make(map[string]memory, len(set.Limits)+len(set.Degrade)),
 	}
 	for _, name := range set.Claimed {
-		c.next.claimed[name] = newDomain()
+		c.next.claimed[name] = newDomain(name)
 	}
 	counters := c.old.counters()
 	for i := range set.Limits {
@@ -84,7 +87,7 @@ func (c *compiler) add(r *CompiledRule) {
 	c.next.tracks = c.next.tracks || r.tracker != nil
 }
 
-func newDomain() *domain { return &domain{routes: make(map[string]*ruleList)} }
+func newDomain(name string) *domain { return &domain{name: name, routes: make(map[string]*ruleList)} }
 
 // ruleName identifies a rule over reloads.
 type ruleName struct{ domain, id string }
@@ -172,7 +175,11 @@ func (c *compiler) file(apis []rule.APIDefinition) error {
 		d := c.next.domain(r.Domain)
 		switch r.Mode {
 		case rule.ModeRoute:
-			entry(d.routes, r.Resource).add(r)
+			l := entry(d.routes, r.Resource)
+			if l.resource == nil {
+				l.resource = c.resource(d, rule.ModeRoute, r.Resource)
+			}
+			l.add(r)
 		case rule.ModeRegex:
 			if err := d.addPattern(r); err != nil {
 				return err
@@ -193,11 +200,12 @@ func (c *compiler) file(apis []rule.APIDefinition) error {
 			return err
 		}
 		d.apis = m
-		d.apiRules = make([]*ruleList, len(defs))
+		d.groups = make([]*ruleList, len(defs))
 		for i := range defs {
-			if d.apiRules[i] = byGroup[defs[i].Name]; d.apiRules[i] == nil {
-				d.apiRules[i] = &ruleList{}
+			if d.groups[i] = byGroup[defs[i].Name]; d.groups[i] == nil {
+				d.groups[i] = &ruleList{}
 			}
+			d.groups[i].resource = c.resource(d, rule.ModeAPI, defs[i].Name)
 		}
 		c.next.regexps += m.regexps
 	}
@@ -209,6 +217,13 @@ func (s *snapshot) countPatterns() {
 	for _, d := range s.claimed {
 		s.regexps += len(d.patterns)
 	}
+}
+
+// resource returns a resource that the set names, which is then remembered as long as a set in force does.
+func (c *compiler) resource(d *domain, mode rule.ResourceMode, name string) *resource {
+	r := c.resources.ruled(d.name, mode, name)
+	c.next.resources = append(c.next.resources, r)
+	return r
 }
 
 // concerned picks the groups that requests of a domain are matched against: those that have rules,

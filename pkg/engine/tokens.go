@@ -44,8 +44,8 @@ const OtherDomains = "(other)"
 
 const maxTokenDomains = 64
 
-// tokens are the calls under way that some rule waits for. Each call has a slot of fixed size, and one
-// more for every two rules beyond the first two; slots come in chunks that are made as they are needed,
+// tokens are the calls under way whose end somebody waits for. Each call has a slot of fixed size, and one
+// more for every two rules and resources beyond the first two; slots come in chunks that are made as they are needed,
 // up to a bound, and used from the first chunk on, so that the last ones can be given back.
 //
 // One lock guards it all, held for as long as it takes to move a slot from one list to another. Whoever
@@ -82,10 +82,26 @@ type tokenSlot struct {
 	uses          [2]tokenUse
 }
 
-// tokenUse is one charge; without a rule there is none.
+// tokenUse is one charge of a rule, or one entry into a resource; without a tracker there is none. It points to
+// the field that holds the tracker, which is half as large as the tracker.
 type tokenUse struct {
-	rule *CompiledRule
+	by   *tracker
 	hold hold
+}
+
+// tokenFill puts uses into the slots of a call.
+type tokenFill struct {
+	tokens *tokens
+	slot   uint32
+	next   int
+}
+
+func (f *tokenFill) put(by *tracker, h hold) {
+	if f.next == len(tokenSlot{}.uses) {
+		f.slot, f.next = f.tokens.slot(f.slot).next, 0
+	}
+	f.tokens.slot(f.slot).uses[f.next] = tokenUse{by, h}
+	f.next++
 }
 
 func (t *tokens) init(most int64) {
@@ -97,14 +113,18 @@ func (t *tokens) init(most int64) {
 	t.wheel.init()
 }
 
-// issue puts the charges of a call that wait for its end into a token. From then on the token holds
-// them, and the call no longer. It returns false, and changes nothing, if there is no room.
+// issue puts the charges of a call that wait for its end, and the resources that it entered, into a token. From
+// then on the token holds them, and the call no longer. It returns false, and changes nothing, if there is
+// no room. Calls that no rule waits for leave half of the room to others.
 func (t *tokens) issue(now int64, c *Call) (Token, bool) {
 	answered := now + int64(c.Wait)
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if c.held == 0 && t.slots >= int64(len(t.chunks))*tokenChunkSlots/2 {
+		return Token{}, false
+	}
 	first := noSlot
-	for range max(1, (c.held+1)/2) {
+	for range max((c.held+len(c.entered)+1)/2, 1) {
 		i := t.take1()
 		if i == noSlot {
 			t.give(first)
@@ -114,19 +134,18 @@ func (t *tokens) issue(now int64, c *Call) (Token, bool) {
 		first = i
 	}
 	lease := time.Duration(0)
-	at, use := first, 0
+	fill := tokenFill{tokens: t, slot: first}
 	for i := range c.uses {
 		u := &c.uses[i]
 		if !u.holds(&c.grants[i]) {
 			continue
 		}
-		if use == len(tokenSlot{}.uses) {
-			at, use = t.slot(at).next, 0
-		}
-		t.slot(at).uses[use] = tokenUse{u.rule, c.grants[i].held}
-		use++
+		fill.put(&u.rule.tracker, c.grants[i].held)
 		u.charged = false
 		lease = max(lease, u.rule.lease)
+	}
+	for i := range c.entered {
+		fill.put(&c.entered[i].into.tracker, hold{n: c.hint})
 	}
 	t.generation++
 	s := t.slot(first)

@@ -51,10 +51,10 @@ func TestTrackedCalls(t *testing.T) {
 }
 
 // A tracked call that is not reported is forgotten after a minute, and one that has no room for a token
-// passes all the same.
+// passes all the same. Half of the room is left to calls that rules wait for.
 func TestTrackedCallsAreBounded(t *testing.T) {
 	t.Parallel()
-	e := engine.New(engine.Options{MaxTokens: 1024})
+	e := engine.New(engine.Options{MaxTokens: 2048})
 	apply(t, e, rule.Set{Limits: []rule.LimitRule{flow("counted", "counted", 1<<20)}})
 	var c engine.Call
 	for range 1024 {

@@ -10,7 +10,7 @@ func (c *Call) finish(now int64) {
 		if u.kind == Refund {
 			u.release(now)
 		}
-		u.count(c.Overall)
+		u.count(c.Overall, c.again)
 	}
 	for from := 0; from < len(c.uses); {
 		to := from + 1
@@ -31,7 +31,7 @@ func (u *use) release(now int64) {
 	u.left = u.rule.ctl.peek(now, ask{1, 1}, 0, u.key).remaining
 }
 
-func (u *use) count(overall Code) {
+func (u *use) count(overall Code, again bool) {
 	switch {
 	case u.kind != Charge:
 		return
@@ -45,8 +45,22 @@ func (u *use) count(overall Code) {
 			u.rule.Waited.Add(1)
 		}
 	}
-	if u.untracked {
+	if u.untracked && !again {
 		u.rule.Untracked.Add(1)
+	}
+}
+
+// uncount takes back what count counted of a call that passed.
+func (u *use) uncount() {
+	switch {
+	case u.kind != Charge:
+	case u.refused: // in shadow, because the call passed
+		u.rule.ShadowBlock.Add(-1)
+	default:
+		u.rule.Passed.Add(-1)
+		if u.wait > 0 && !u.rule.Shadow {
+			u.rule.Waited.Add(-1)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package window
 
-import "time"
+import (
+	"time"
+	"unsafe"
+)
 
 // Statistic is what a StatisticNode counted in some time. It may lack what is being counted meanwhile.
 type Statistic struct {
@@ -140,20 +143,39 @@ func (s *StatisticNode) Minute(now int64, into []Second) []Second {
 	return into
 }
 
-// Maintain gives the memory of the minute back if nothing was counted in it.
-func (s *StatisticNode) Maintain(now int64) {
+// Maintain gives the memory of the minute back, and returns true, if nothing was counted in it.
+func (s *StatisticNode) Maintain(now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldest := s.turn(now)/statSlots - minuteSlots + 1
-	if s.minute == nil {
-		return
-	}
-	for i := range s.minute {
-		if s.minute[i].second >= oldest {
-			return
+	for e := range eventBegun {
+		if s.since(e) != 0 {
+			return false
 		}
 	}
-	s.minute = nil
+	if s.minute != nil {
+		for i := range s.minute {
+			if s.minute[i].second >= oldest {
+				return false
+			}
+		}
+		s.minute = nil
+	}
+	return true
+}
+
+// MoreBytes is the memory that the node has taken since it was made.
+func (s *StatisticNode) MoreBytes() int64 {
+	n := int64(0)
+	if stripes := s.spread.Load(); stripes != nil {
+		n += int64(len(*stripes)) * int64(unsafe.Sizeof((*stripes)[0]))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.minute != nil {
+		n += int64(unsafe.Sizeof(*s.minute))
+	}
+	return n
 }
 
 func microseconds(n uint32) time.Duration { return time.Duration(n) * time.Microsecond }

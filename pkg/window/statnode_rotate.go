@@ -1,5 +1,7 @@
 package window
 
+import "math"
+
 // advance returns the number of the newest slot, after a rotation if that lies behind now.
 func (s *StatisticNode) advance(now int64) int64 {
 	slot := s.slot.Load()
@@ -62,12 +64,15 @@ func (s *StatisticNode) keep(slot int64, left *statSums) {
 		*m = minuteSlot{second: second}
 	}
 	m.rt += left[eventRT]
-	m.pass += uint32(left[eventPass])
-	m.block += uint32(left[eventBlock])
-	m.exception += uint32(left[eventException])
-	m.success += uint32(left[eventSuccess])
+	addTo(&m.pass, left[eventPass])
+	addTo(&m.block, left[eventBlock])
+	addTo(&m.exception, left[eventException])
+	addTo(&m.success, left[eventSuccess])
 	m.fastest = fasterOf(m.fastest, s.fastestIn(slot))
 }
+
+// addTo adds n, up to what fits: a request may ask for any number of hits.
+func addTo(count *uint32, n int64) { *count = uint32(min(int64(*count)+n, math.MaxUint32)) }
 
 // kept returns what is known of a second, without what is in the newest slot; nil if that is nothing.
 // The lock is held.

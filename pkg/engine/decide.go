@@ -22,7 +22,7 @@ type scratch struct {
 	hint     uint32     // tells apart calls that are decided at the same time; 0: not yet drawn
 	at       int64      // when it was decided, if recorded
 	recorded bool       // as passed
-	again    bool       // the call is decided anew: what was seen of it has been counted
+	again    bool       // the call is decided anew: what was seen of it has been counted already
 }
 
 // use is one rule applied to one request of a call.

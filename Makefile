@@ -84,6 +84,10 @@ bench: build ## Run the benchmarks, then the daemon beside a bare gRPC server, a
 	$(GO) test -run '^$$' -bench . -benchtime 200ms -benchmem ./cmd/... ./internal/... ./pkg/...
 	cd bench && $(GO) run ./cmd/compare -targets -sidecard $(SIDECARD)
 
+.PHONY: docs
+docs: ## Rewrite the tables of docs/metrics.md from the declarations of the metrics
+	$(GO) test ./internal/metrics -run TestPageIsTheTable -update
+
 .PHONY: semantics
 semantics: ## Measure what every kind of window admits, rewrite docs/semantics.md and its plots
 	$(GO) run ./test/semantics

@@ -5,21 +5,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/sidecard/sidecard/internal/metrics"
 	"github.com/sidecard/sidecard/pkg/engine"
 )
-
-// breakers reads how the circuit breakers stand.
-func (d *daemon) breakers() []metrics.Breaker {
-	var out []metrics.Breaker
-	now := d.clock.Now()
-	for _, r := range d.engine.Rules() {
-		if s, ok := r.Breaker(now); ok {
-			out = append(out, metrics.Breaker{Rule: r.Rule.ID, State: s.State})
-		}
-	}
-	return out
-}
 
 // logTransitions writes a line for each change of state of a breaker, with what it was decided by.
 func logTransitions(log zerolog.Logger, changes []engine.Transition) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -94,13 +93,13 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 		sockets: s,
 	}
 	d.room = calls.NewRoom(calls.Config{Engine: d.engine, Now: d.clock.Now, Counters: &d.counts, Max: cfg.Limits.Waiting})
-	d.metrics = metrics.New(metrics.Sources{Rules: d.engine.Rules, Calls: d.callCounts, Tokens: d.engine.Tokens, Breakers: d.breakers, Connections: s.connections})
+	d.metrics = metrics.New(d.sources())
 	loader := &ruleLoader{engine: d.engine, log: log, options: cfg.ruleOptions(), maxKeys: cfg.Limits.MaxKeys, now: d.clock.Now}
 	sources := make([]ruleswatch.Source, len(cfg.Rules))
 	for i, path := range cfg.Rules {
 		sources[i] = ruleswatch.FileSource{Path: path, Log: log}
 	}
-	d.rules = ruleswatch.New(ruleswatch.Config{Sources: sources, Apply: loader.apply, OnResult: d.reloaded, Log: log})
+	d.rules = ruleswatch.New(ruleswatch.Config{Sources: sources, Apply: d.timed(loader.apply), OnResult: d.reloaded, Log: log})
 	d.status = &statusServer{metrics: d.metrics.Handler(), engine: d.engine, rules: d.rules, log: log}
 	return d
 }
@@ -118,18 +117,6 @@ func (d *daemon) reloaded(ok bool, revision string) {
 		setHealth(d.health, healthpb.HealthCheckResponse_SERVING)
 		d.log.Info().Strs("listen", d.cfg.Listen).Str("revision", revision).Msg("ready, serving decisions")
 	})
-}
-
-// callCounts reads what was counted of calls.
-func (d *daemon) callCounts() metrics.Calls {
-	return metrics.Calls{
-		Unmatched:        maps.Collect(d.counts.Unmatched),
-		Invalid:          d.counts.Invalid.Load(),
-		Cancelled:        d.counts.Cancelled.Load(),
-		OverridesIgnored: d.counts.OverridesIgnored.Load(),
-		Waiting:          d.counts.Waiting.Load(),
-		WaitingRefused:   d.counts.WaitingRefused.Load(),
-	}
 }
 
 // run serves on the sockets, which it closes, until stop is done; then it drains and ends. When it

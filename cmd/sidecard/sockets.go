@@ -81,7 +81,7 @@ func (s *sockets) connections() []metrics.Connections {
 }
 
 func connectionsOf(listener string, c *listen.Counter, r *refusals) metrics.Connections {
-	return metrics.Connections{Listener: listener, Open: c.Open(), Refused: map[string]int64{
+	return metrics.Connections{Listener: listener, Open: c.Open(), Most: c.Max, Refused: map[string]int64{
 		string(listen.ReasonLimit): c.Refused(), string(listen.ReasonPeer): r.peer.Load(), string(listen.ReasonTLS): r.tls.Load(),
 	}}
 }

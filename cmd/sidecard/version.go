@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sidecard/sidecard/internal/metrics"
 )
 
 // version is set by the release build (-ldflags -X main.version=v1.2.3); without it the module
@@ -27,6 +29,12 @@ func versionCommand(p process) *cobra.Command {
 
 // describeBuild formats one line about the running binary. info may be nil.
 func describeBuild(version string, info *debug.BuildInfo) string {
+	b := buildOf(version, info)
+	return fmt.Sprintf("sidecard %s, commit %s, %s %s/%s", b.Version, b.Revision, b.Go, runtime.GOOS, runtime.GOARCH)
+}
+
+// buildOf says what the running binary was built from. info may be nil.
+func buildOf(version string, info *debug.BuildInfo) metrics.Build {
 	commit, dirty := "unknown", ""
 	if info != nil {
 		if version == "" {
@@ -44,5 +52,5 @@ func describeBuild(version string, info *debug.BuildInfo) string {
 	if version == "" || version == "(devel)" {
 		version = "devel"
 	}
-	return fmt.Sprintf("sidecard %s, commit %s%s, %s %s/%s", version, commit, dirty, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return metrics.Build{Version: version, Revision: commit + dirty, Go: runtime.Version()}
 }

@@ -151,8 +151,11 @@ func refusedToWait(c *engine.Call) bool {
 // Hold returns when a call that Decide decided at now has waited as its rules want, is given up by its
 // caller, or has been refused because the daemon ends before its time comes. It returns the time. It
 // reads no string of the requests, whose buffer may be gone.
-func (r *Room) Hold(ctx context.Context, now int64, c *engine.Call) int64 {
-	defer r.cfg.Counters.Waiting.Add(-1)
+func (r *Room) Hold(ctx context.Context, now int64, c *engine.Call) (at int64) {
+	defer func() {
+		r.cfg.Counters.Waiting.Add(-1)
+		r.cfg.Counters.Waits.Observe(time.Duration(at - now))
+	}()
 	due := now + int64(c.Wait)
 	timer := time.NewTimer(time.Duration(due - r.cfg.Now()))
 	defer timer.Stop()
@@ -167,7 +170,7 @@ func (r *Room) Hold(ctx context.Context, now int64, c *engine.Call) int64 {
 				timer.Reset(time.Duration(until - r.cfg.Now()))
 			}
 		case <-timer.C:
-			at := r.cfg.Now()
+			at = r.cfg.Now()
 			if late && at < due {
 				waited := time.Duration(at - now)
 				r.cfg.Engine.Refuse(at, c, waited)

@@ -1,12 +1,10 @@
 // Package metrics shows what the daemon did, in Prometheus's words. Everything that a decision
 // counts is counted by the package that decides and read here when somebody scrapes; nothing of
-// this package runs while a request waits.
+// this package runs while a request waits. One table declares all that is shown.
 package metrics
 
 import (
 	"net/http"
-	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -15,93 +13,58 @@ import (
 	"github.com/sidecard/sidecard/pkg/engine"
 )
 
-// Sources are the places that a scrape reads. Each is called from the scraping goroutine, possibly
-// from several at a time.
+// Sources are the places that a scrape reads; all are required. Each function is called from the
+// scraping goroutine, possibly from several at a time.
 type Sources struct {
-	Rules  func() []engine.RuleState // the rules in force
-	Calls  func() Calls              // what the rate limit service counted
-	Tokens func() engine.TokenStats  // of calls that rules count until they end
-	// Breakers are those of the degrade rules in force.
-	Breakers func() []Breaker
+	Now       func() int64              // nanoseconds, as circuit breakers live by them
+	Rules     func() []engine.RuleState // the rules in force
+	Keys      func() Keys               // parameter values of all rules
+	Calls     func() Calls              // what belongs to no rule
+	Tokens    func() engine.TokenStats  // of calls that rules count until they end
+	Durations Durations
 	// Connections are those of all listeners, each kind once.
-	Connections func() []Connections
+	Connections  func() []Connections
+	WaitingLimit int // calls that may wait at a time
+	Build        Build
 }
 
-// Calls are counts that belong to no rule, since the start of the daemon but for Waiting.
-type Calls struct {
-	Unmatched        map[string]int64 // by domain: descriptors that no rule applied to
-	Invalid          int64            // requests refused as malformed, which Envoy's configuration causes
-	Cancelled        int64            // calls that the caller had given up, so that their charge was given back
-	OverridesIgnored int64            // descriptors whose limit override had no effect
-	Waiting          int64            // calls that a rule makes wait at the moment
-	WaitingRefused   int64            // calls refused because as many were waiting as may
+// Build says what the daemon was built from.
+type Build struct {
+	Version  string // release
+	Revision string // commit
+	Go       string // Go release
 }
 
 // Metrics holds the daemon's metrics in a registry of its own. Make it with New. All methods are
 // safe for concurrent use.
 type Metrics struct {
-	registry    *prometheus.Registry
-	reloads     *prometheus.CounterVec
-	upToDate    prometheus.Gauge
-	lastSuccess prometheus.Gauge
-
-	mu   sync.Mutex           // one change of info at a time, so that one revision is shown
-	info *prometheus.GaugeVec // written under mu
+	sources  Sources
+	registry *prometheus.Registry
+	reloads  reloadState
+	decided  *ledger[ruleLabels]
+	counted  *ledger[string]
 }
-
-// The values of the result label of sidecard_rules_reloads_total.
-const (
-	resultOK    = "success"
-	resultError = "error"
-)
 
 // New registers the daemon's metrics and those of the Go runtime and the process.
 func New(s Sources) *Metrics {
 	m := &Metrics{
+		sources:  s,
 		registry: prometheus.NewRegistry(),
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "sidecard_rules_reloads_total",
-			Help: "Attempts to load the rules, by result. After an error the rules before it stay in force.",
-		}, []string{"result"}),
-		upToDate: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "sidecard_rules_last_reload_successful",
-			Help: "1 if the newest rule files are in force, 0 if they are not, as after an error.",
-		}),
-		lastSuccess: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "sidecard_rules_last_success_timestamp_seconds",
-			Help: "When rules were last put in force, in Unix time; 0 before the first.",
-		}),
-		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "sidecard_rules_info",
-			Help: "1, labelled with the revision of the rules in force.",
-		}, []string{"revision"}),
+		decided:  newLedger(maxSeries, ruleLabels{Other, Other}, labelsOf),
+		counted:  newLedger(maxSeries, Other, idOf),
 	}
-	m.reloads.WithLabelValues(resultOK)
-	m.reloads.WithLabelValues(resultError)
 	m.registry.MustRegister(
-		m.reloads, m.upToDate, m.lastSuccess, m.info,
-		ruleCollector{s.Rules, new(outcomes)}, callCollector{s.Calls}, tokenCollector{s.Tokens}, breakerCollector{s.Breakers}, connectionCollector{s.Connections},
+		newCollector(m),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
 }
 
-// Applied records that the rules of that revision were put in force.
-func (m *Metrics) Applied(revision string, at time.Time) {
-	m.reloads.WithLabelValues(resultOK).Inc()
-	m.upToDate.Set(1)
-	m.lastSuccess.Set(float64(at.UnixNano()) / 1e9)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.info.Reset()
-	m.info.WithLabelValues(revision).Set(1)
-}
-
-// Refused records that rules could not be read or were not fit to be put in force.
-func (m *Metrics) Refused() {
-	m.reloads.WithLabelValues(resultError).Inc()
-	m.upToDate.Set(0)
+// enter takes note of the rules in force, so that those which come and go between two scrapes are counted.
+func (m *Metrics) enter() {
+	m.decided.read(m.sources.Rules)
+	m.counted.read(m.sources.Rules)
 }
 
 // Handler serves the metrics. A collector that fails leaves the others in the answer.

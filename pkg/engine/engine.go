@@ -136,6 +136,9 @@ func (e *Engine) Rules() []RuleState {
 	return out
 }
 
+// KeyTotals returns how many parameter values all rules hold together, and how many they may.
+func (e *Engine) KeyTotals() (used, most int64) { return e.budget.Used(), e.budget.Max }
+
 // Maintain clears what has expired and gives memory back. The daemon calls it each minute; while
 // it runs, decisions go on.
 func (e *Engine) Maintain(now int64) {

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc/mem"
 
+	"github.com/sidecard/sidecard/internal/histogram"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/engine/attr"
 )
@@ -19,6 +20,7 @@ type call struct {
 	items   []int32       // per descriptor its index in engine.Items, or noItem
 	reports []attr.Report // of calls that have ended
 	engine  engine.Call
+	turn    histogram.Turn // of the decisions made with it
 }
 
 // free gives the receive buffer back.

@@ -5,6 +5,12 @@ import (
 	"testing"
 
 	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/sidecard/sidecard/internal/calls"
+	"github.com/sidecard/sidecard/internal/histogram"
+	"github.com/sidecard/sidecard/pkg/engine"
 )
 
 func TestServiceCounts(t *testing.T) {
@@ -18,8 +24,8 @@ func TestServiceCounts(t *testing.T) {
 	}
 	w.ask(t, describe(override, override))
 	for domain, n := range w.counters.Unmatched {
-		if domain != "sidecard" || n != 6 {
-			t.Errorf("unmatched: got %d of %q, want 6 of sidecard", n, domain)
+		if domain != "sidecard" || n != (calls.Unmatched{Requests: 6}) {
+			t.Errorf("unmatched: got %+v of %q, want 6 of sidecard", n, domain)
 		}
 	}
 	if n := w.counters.OverridesIgnored.Load(); n != 2 {
@@ -33,5 +39,45 @@ func TestServiceCounts(t *testing.T) {
 	}
 	if strings.Contains(w.log.String(), "s3cret") || strings.Contains(w.log.String(), "nowhere") {
 		t.Errorf("a value is in the log: %s", w.log.String())
+	}
+}
+
+// Every call that asks for something is counted once by its answer; a sixteenth of them is timed.
+func TestServiceCountsAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	for range 3 * histogram.OneIn {
+		w.ask(t, describe(pairs("route", "big"), pairs("route", "big")))
+	}
+	for range histogram.OneIn {
+		w.ask(t, describe(pairs("route", "big"), pairs("route", "closed")))
+	}
+	w.ask(t, describe(pairs("sidecard.token", "0123", "sidecard.code", "200")))
+	w.ask(t, describe(pairs("route", "nowhere")))
+	w.ask(t, describe(pairs("route", "nowhere"), pairs("route", "big")))
+	a := &w.counters.Envoy
+	if p, r, u := a.Passed.Load(), a.Refused.Load(), a.Unready.Load(); p != 3*histogram.OneIn+2 || r != histogram.OneIn || u != 0 {
+		t.Errorf("got %d passed, %d refused, %d unready", p, r, u)
+	}
+	// The pool may drop a call, and with it its turn.
+	if n := w.counters.Durations.Read().Count; n < 1 || n > 4 {
+		t.Errorf("%d decisions were timed", n)
+	}
+	for domain, n := range w.counters.Unmatched {
+		if domain != "sidecard" || n != (calls.Unmatched{Requests: 2, Calls: 1}) {
+			t.Errorf("unmatched: got %+v of %q", n, domain)
+		}
+	}
+}
+
+func TestServiceCountsCallsBeforeTheFirstRules(t *testing.T) {
+	t.Parallel()
+	w := &world{engine: engine.New(engine.Options{})}
+	w.serve(Config{Now: w.now.Load}, 0)
+	if _, err := w.wire(t.Context(), marshal(t, describe(pairs("route", "big")))); status.Code(err) != codes.Unavailable {
+		t.Errorf("got %v", err)
+	}
+	if n := w.counters.Envoy.Unready.Load(); n != 1 {
+		t.Errorf("got %d", n)
 	}
 }

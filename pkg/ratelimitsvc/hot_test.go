@@ -9,6 +9,8 @@ import (
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc/mem"
+
+	"github.com/sidecard/sidecard/internal/clock"
 )
 
 // decide is a call without gRPC: decode, attributes, decision, encode.
@@ -72,6 +74,7 @@ func BenchmarkHandler(b *testing.B) {
 		codec, ctx := Codec(), context.Background()
 		receive := func(v any) error { return codec.Unmarshal(in, v) }
 		b.ReportAllocs()
+		w.svc.cfg.Now = clock.New().Now
 		for b.Loop() {
 			reply, err := handle(w.svc, ctx, receive, nil)
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
@@ -24,7 +25,7 @@ import (
 type Config struct {
 	Engine *engine.Engine // required
 	// Now is the time in Unix nanoseconds, which must advance as the monotonic clock does; required.
-	// It is called once a call, and twice more by a call that waits.
+	// It is called once a call, once more by one in TimedOneIn, and twice more by a call that waits.
 	Now      func() int64
 	Room     *calls.Room // where calls wait; required
 	Log      zerolog.Logger
@@ -107,6 +108,7 @@ func handle(srv any, ctx context.Context, receive func(any) error, interceptor g
 // shouldRateLimit answers a call whose raw bytes have been received. The answer is a *response.
 func (s *Service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 	if !s.cfg.Engine.Ready() {
+		s.cfg.Counters.Envoy.Unready.Add(1)
 		return nil, status.Error(codes.Unavailable, "no rules have been loaded yet")
 	}
 	now := s.cfg.Now()
@@ -126,6 +128,9 @@ func (s *Service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 	if s.cfg.Room.Decide(ctx, now, math.MaxInt64, &c.engine) {
 		s.logFull(now)
 	}
+	if len(c.engine.Verdicts) > 0 && c.turn.Next() {
+		s.cfg.Counters.Durations.Observe(time.Duration(s.cfg.Now() - now))
+	}
 	s.countUnmatched(now, c)
 	if c.engine.Wait > 0 {
 		c.forget()
@@ -136,6 +141,9 @@ func (s *Service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 		s.cfg.Engine.Cancel(now, &c.engine)
 		s.cfg.Counters.Cancelled.Add(1)
 		return nil, status.FromContextError(err).Err()
+	}
+	if len(c.engine.Verdicts) > 0 { // it did more than to report how others ended
+		s.cfg.Counters.Envoy.Count(c.engine.Overall)
 	}
 	return s.encode(c), nil
 }
@@ -163,7 +171,7 @@ func (s *Service) countUnmatched(now int64, c *call) {
 		}
 	}
 	if n > 0 {
-		s.cfg.Counters.AddUnmatched(c.req.domain, n)
+		s.cfg.Counters.AddUnmatched(c.req.domain, n, n == int64(len(c.engine.Verdicts)))
 		s.logUnmatched(now, c)
 	}
 }

@@ -158,10 +158,18 @@ func TestWaits(t *testing.T) {
 					got = append(got, v.start(ctx, s.ask))
 				}
 				v.done()
+				var waits uint64
+				var waited time.Duration
 				for i, s := range c.steps {
 					if got[i].String() != s.want {
 						t.Errorf("call %d: got %q, want %q", i, got[i], s.want)
 					}
+					if d := got[i].end - got[i].start; d > 0 {
+						waits, waited = waits+1, waited+d
+					}
+				}
+				if h := v.w.counters.Waits.Read(); h.Count != waits || h.Sum != waited {
+					t.Errorf("%d waits of together %v were counted, want %d of %v", h.Count, h.Sum, waits, waited)
 				}
 				if n := v.waiting(); n != 0 {
 					t.Errorf("%d wait when all have ended", n)

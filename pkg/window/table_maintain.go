@@ -3,6 +3,7 @@ package window
 // KeyStats is the size of a keyed table at one moment.
 type KeyStats struct {
 	Keys      int64 // entries, those that have expired since the last Maintain included
+	MaxKeys   int64 // most entries that the table may hold; a bound that tables share may be reached before
 	Slots     int64 // places for entries, at the present size
 	Bytes     int64 // memory, at the present size
 	MaxBytes  int64 // memory, at full size and with the sketch that keys without room are counted in
@@ -77,6 +78,7 @@ func (t *table) Close() {
 func (t *table) Stats() KeyStats {
 	st := KeyStats{
 		Keys:      t.keys.Used(),
+		MaxKeys:   t.keys.Max,
 		Bytes:     t.fixed,
 		MaxBytes:  t.fixed + int64(len(t.shards))*t.form.storeBytes(t.most),
 		Overflows: t.overflows.Load(),

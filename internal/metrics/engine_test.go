@@ -1,0 +1,33 @@
+package metrics
+
+import (
+	"testing"
+
+	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+func newEngine(t *testing.T, bundle string) *engine.Engine {
+	t.Helper()
+	e := engine.New(engine.Options{})
+	apply(t, e, bundle)
+	return e
+}
+
+func apply(t *testing.T, e *engine.Engine, bundle string) {
+	t.Helper()
+	set, problems := rule.Load([]rule.File{{Name: "rules.json", Data: []byte(bundle)}}, rule.Options{})
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Apply(now, set); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ask decides one request of a resource.
+func ask(e *engine.Engine, resource string) engine.Code {
+	c := engine.Call{Items: []engine.Request{{Resource: resource, Hits: 1}}}
+	e.Decide(now, &c)
+	return c.Overall
+}

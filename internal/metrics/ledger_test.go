@@ -1,0 +1,185 @@
+package metrics
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sidecard/sidecard/pkg/engine"
+)
+
+func blockedOf(id string, n int64) engine.RuleState {
+	c := new(engine.Counters)
+	c.Blocked.Store(n)
+	return engine.RuleState{Rule: &engine.CompiledRule{ID: id, Counters: c}}
+}
+
+// blockedBy reads a ledger and returns what the rules have blocked by label.
+func blockedBy(l *ledger[string], rules ...engine.RuleState) map[string]int64 {
+	_, totals := l.read(func() []engine.RuleState { return rules })
+	out := make(map[string]int64)
+	for k, n := range totals {
+		out[k] = n[blocked]
+	}
+	return out
+}
+
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	l := newLedger(2, Other, idOf)
+	a, b := blockedOf("a", 1), blockedOf("b", 10)
+	steps := []struct {
+		name  string
+		rules []engine.RuleState
+		want  map[string]int64
+	}{
+		{"both", []engine.RuleState{a, b}, map[string]int64{"a": 1, "b": 10}},
+		{"one leaves", []engine.RuleState{b}, map[string]int64{"b": 10}},
+		{"it comes back, counting from nothing", []engine.RuleState{blockedOf("a", 2), b}, map[string]int64{"a": 3, "b": 10}},
+		{"a third has no room", []engine.RuleState{blockedOf("a", 5), b, blockedOf("c", 100)}, map[string]int64{"a": 8, "b": 10, Other: 100}},
+		{"a fourth neither", []engine.RuleState{blockedOf("a", 5), b, blockedOf("d", 100)}, map[string]int64{"a": 13, "b": 10, Other: 200}},
+		{"one has left, a fifth takes its place", []engine.RuleState{b, blockedOf("e", 7)}, map[string]int64{"b": 10, "e": 7}},
+		{"it is back without room, and others' counts stay", []engine.RuleState{blockedOf("a", 1), b, blockedOf("e", 0)}, map[string]int64{Other: 201, "b": 10, "e": 7}},
+		{"two of a name", []engine.RuleState{blockedOf("e", 1), b, blockedOf("e", 2)}, map[string]int64{"b": 10, "e": 10}},
+		{"none", nil, map[string]int64{}},
+	}
+	for _, s := range steps {
+		if got := blockedBy(l, s.rules...); !maps.Equal(got, s.want) {
+			t.Errorf("%s: got %v, want %v", s.name, got, s.want)
+		}
+	}
+}
+
+// Whatever is decided during a scrape, the passes of a rule never go down.
+func TestPassesNeverGoDown(t *testing.T) {
+	t.Parallel()
+	r := engine.RuleState{Rule: &engine.CompiledRule{ID: "a", Counters: new(engine.Counters)}}
+	l := newLedger(2, Other, idOf)
+	for _, step := range []struct{ passed, waited, want int64 }{
+		{5, 1, 4},
+		{6, 1, 5}, // one that waits, of which only half has been counted
+		{6, 2, 5}, // now all of it: 4 have passed at once
+		{7, 2, 5},
+		{8, 2, 6},
+		{8, 9, 6},
+	} {
+		r.Rule.Passed.Store(step.passed)
+		r.Rule.Waited.Store(step.waited)
+		_, totals := l.read(func() []engine.RuleState { return []engine.RuleState{r} })
+		if got := totals["a"][passedAtOnce]; got != step.want {
+			t.Errorf("%d passed and %d of them late: got %d at once, want %d", step.passed, step.waited, got, step.want)
+		}
+	}
+}
+
+// The twin remembers every rule that ever was. As long as there is room, both agree; no sum ever goes
+// down from one reading to the next that has it, unless it was dropped for want of room and begins anew.
+func TestLedgerAgainstOneThatForgetsNothing(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		most := rapid.IntRange(1, 8).Draw(t, "most")
+		l := newLedger(most, Other, idOf)
+		names := []string{"a", "b", "c", "d", "e"}
+		roomy := most >= len(names)
+		var inForce []engine.RuleState
+		var ever []engine.RuleState
+		last := make(map[string]int64)
+		for range rapid.IntRange(1, 30).Draw(t, "steps") {
+			switch rapid.SampledFrom([]string{"count", "count", "reload", "read"}).Draw(t, "step") {
+			case "count":
+				if len(inForce) > 0 {
+					rapid.SampledFrom(inForce).Draw(t, "rule").Rule.Blocked.Add(rapid.Int64Range(1, 9).Draw(t, "n"))
+				}
+			case "reload":
+				var next []engine.RuleState
+				for _, r := range inForce {
+					if rapid.Bool().Draw(t, "stays") {
+						next = append(next, r)
+					}
+				}
+				for _, id := range rapid.SliceOfN(rapid.SampledFrom(names), 0, 3).Draw(t, "new") {
+					r := blockedOf(id, 0)
+					next, ever = append(next, r), append(ever, r)
+				}
+				inForce = next
+				blockedBy(l, inForce...)
+			case "read":
+				got := blockedBy(l, inForce...)
+				if roomy {
+					want := make(map[string]int64)
+					for _, r := range inForce {
+						want[r.Rule.ID] = 0
+					}
+					for _, r := range ever {
+						if _, shown := want[r.Rule.ID]; shown {
+							want[r.Rule.ID] += r.Rule.Blocked.Load()
+						}
+					}
+					if !maps.Equal(got, want) {
+						t.Fatalf("got %v, want %v", got, want)
+					}
+				}
+				for k, n := range got {
+					if (roomy || k == Other) && n < last[k] {
+						t.Fatalf("%s went from %d to %d", k, last[k], n)
+					}
+					last[k] = n
+				}
+				if len(got) > most+1 {
+					t.Fatalf("%d series, at most %d were asked for", len(got), most)
+				}
+			}
+		}
+	})
+}
+
+// However many rules come and go, what is kept of them is bounded.
+func TestLedgerIsBounded(t *testing.T) {
+	t.Parallel()
+	l := newLedger(10, Other, idOf)
+	for i := range 1000 {
+		blockedBy(l, blockedOf(fmt.Sprint("a", i), 1), blockedOf(fmt.Sprint("b", i), 1))
+	}
+	if len(l.sums) > 11 || len(l.accounts) != 2 {
+		t.Errorf("%d sums and %d accounts", len(l.sums), len(l.accounts))
+	}
+}
+
+// With the real engine: what a rule counted is there when it comes back, and rules that nobody scraped are
+// counted too.
+func TestCountsStayOverReloads(t *testing.T) {
+	t.Parallel()
+	const orders = `{"id": "orders", "resource": "orders", "count": 1}`
+	const search = `{"id": "search", "resource": "search", "count": 1}`
+	e := newEngine(t, `{"gatewayFlowRules": [`+orders+`]}`)
+	m := New(sourcesOf(e.Rules))
+	reload := func(rules string) {
+		apply(t, e, `{"gatewayFlowRules": [`+rules+`]}`)
+		m.Applied(rules, applied)
+	}
+	blocks := func() []string {
+		return slices.DeleteFunc(of(scraped(t, m), "decisions_total"), func(l string) bool { return l[:41] != `sidecard_decisions_total{outcome="block",` })
+	}
+	m.Applied("", applied)
+	ask(e, "orders")
+	ask(e, "orders")
+	reload(search)
+	ask(e, "search")
+	ask(e, "search")
+	ask(e, "search")
+	reload(orders)
+	ask(e, "orders")
+	ask(e, "orders")
+	want := []string{`sidecard_decisions_total{outcome="block",resource="orders",rule="orders"} 2`}
+	if got := blocks(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	reload(orders + "," + search)
+	want = append(want, `sidecard_decisions_total{outcome="block",resource="search",rule="search"} 2`)
+	if got := blocks(); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -62,6 +62,7 @@ func (m *Metrics) collectRules(s scrape) {
 		n := counted[rule]
 		s.set(lostRaces, float64(n[races]), rule)
 		s.set(unusedPlaces, float64(n[unused]), rule)
+		s.set(missingParams, float64(n[missed]), rule)
 		if h.tracks {
 			s.set(inFlight, float64(h.inFlight), rule)
 		}
@@ -73,7 +74,6 @@ func (m *Metrics) collectRules(s scrape) {
 			s.set(keysCapacity, float64(h.capacity), rule)
 			s.set(keyTableBytes, float64(h.bytes), rule)
 			s.set(keyOverflow, float64(n[untracked]), rule)
-			s.set(missingParams, float64(n[missed]), rule)
 		}
 	}
 }

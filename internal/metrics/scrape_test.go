@@ -89,6 +89,7 @@ sidecard_keys_capacity{rule="per-user"} 500
 sidecard_keys{rule="per-user"} 5
 sidecard_lost_races_total{rule="orders"} 15
 sidecard_lost_races_total{rule="per-user"} 25
+sidecard_missing_params_total{rule="orders"} 13
 sidecard_missing_params_total{rule="per-user"} 23
 sidecard_outcome_reports_missing{domain="d` + "\uFFFD" + `"} 1
 sidecard_outcome_reports_missing{domain="shop"} 0

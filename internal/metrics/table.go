@@ -68,7 +68,7 @@ var table = [metricCount]Family{
 	lostRaces: {Name: "lost_races_total", Type: Counter, Labels: []Label{ruleLabel},
 		Help: "Calls refused because another call took the last of the budget between check and charge."},
 	missingParams: {Name: "missing_params_total", Type: Counter, Labels: []Label{ruleLabel},
-		Help: "Requests that lacked the rule's parameter."},
+		Help: "Requests that lacked the rule's parameter or, where that is refused, their origin."},
 	unusedPlaces: {Name: "unused_places_total", Type: Counter, Labels: []Label{ruleLabel},
 		Help: "Places in the rule's queue that were promised to a call that was given up or refused, and could go to no other."},
 	inFlight: {Name: "in_flight", Type: Gauge, Labels: []Label{ruleLabel},
@@ -118,7 +118,7 @@ var table = [metricCount]Family{
 
 	tokens: {Name: "tokens_total", Type: Counter,
 		Labels: []Label{{Name: "event", Values: []string{"issued", "completed", "withdrawn", "expired", "disconnected", "foreign", "refused", "untold"}, Help: "what happened, see [outcomes.md](outcomes.md)"}},
-		Help:   "What became of the tokens of calls that rules count until they end: issued, then completed (its end was reported), withdrawn (given up before it was answered), expired (its lease ended) or disconnected (its Envoy has gone); foreign: reports that ended nothing, be they late, repeated or made up; refused: calls for which there was no room; untold: calls that passed for all that, because only closed circuit breakers wanted to know."},
+		Help:   "What became of the tokens of calls that rules count until they end: issued, then completed (its end was reported), withdrawn (given up before it was answered), expired (its lease ended) or disconnected (its Envoy has gone); foreign: reports that ended nothing, be they late, repeated or made up; refused: calls for which there was no room; untold: calls that passed for all that, because no rule needed to know."},
 	tokensLive: {Name: "tokens_live", Type: Gauge,
 		Help: "Calls under way that have a token."},
 	tokenBytes: {Name: "token_bytes", Type: Gauge, Unit: "bytes",

@@ -25,7 +25,7 @@ func (h *holdings) add(r engine.RuleState, now int64) {
 		h.tracks = true
 		h.inFlight += r.InFlight
 	}
-	if r.Keys.Slots > 0 { // the rule has a parameter
+	if r.Keys.MaxKeys > 0 { // the rule has a parameter
 		h.keyed = true
 		h.keys += r.Keys.Keys
 		h.capacity += r.Keys.MaxKeys

@@ -29,10 +29,9 @@ const (
 
 type counts [countCount]int64
 
-// countsOf reads the counters of a rule.
-//
-// A rule counts all that pass, and then those of them that it made wait. A read between the two takes one
-// that waits for one that does not, and the next has one less: that is made up for by raise.
+// countsOf reads the counters of a rule. A rule takes back what it counted of a call that is given up, and a
+// read may come between two of its counters, of which one is part of the other: what is lower than it was
+// is made up for by raise.
 func countsOf(c *engine.Counters) counts {
 	passed := c.Passed.Load()
 	late := c.Waited.Load()

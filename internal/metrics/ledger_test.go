@@ -53,24 +53,27 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// Whatever is decided during a scrape, the passes of a rule never go down.
-func TestPassesNeverGoDown(t *testing.T) {
+// Whatever is decided or given up during a scrape, no counter goes down.
+func TestOutcomesNeverGoDown(t *testing.T) {
 	t.Parallel()
 	r := engine.RuleState{Rule: &engine.CompiledRule{ID: "a", Counters: new(engine.Counters)}}
 	l := newLedger(2, Other, idOf)
-	for _, step := range []struct{ passed, waited, want int64 }{
-		{5, 1, 4},
-		{6, 1, 5}, // one that waits, of which only half has been counted
-		{6, 2, 5}, // now all of it: 4 have passed at once
-		{7, 2, 5},
-		{8, 2, 6},
-		{8, 9, 6},
+	for _, step := range []struct{ passed, waited, shadow, atOnce, late, would int64 }{
+		{5, 1, 1, 4, 1, 1},
+		{6, 1, 1, 5, 1, 1}, // one that waits, of which only half has been counted
+		{6, 2, 1, 5, 2, 1}, // now all of it: 4 have passed at once
+		{7, 2, 2, 5, 2, 2},
+		{6, 1, 1, 5, 2, 2}, // one was given up
+		{8, 2, 3, 6, 2, 3},
+		{8, 9, 3, 6, 9, 3},
 	} {
 		r.Rule.Passed.Store(step.passed)
 		r.Rule.Waited.Store(step.waited)
+		r.Rule.ShadowBlock.Store(step.shadow)
 		_, totals := l.read(func() []engine.RuleState { return []engine.RuleState{r} })
-		if got := totals["a"][passedAtOnce]; got != step.want {
-			t.Errorf("%d passed and %d of them late: got %d at once, want %d", step.passed, step.waited, got, step.want)
+		n := totals["a"]
+		if n[passedAtOnce] != step.atOnce || n[waited] != step.late || n[shadowBlocked] != step.would {
+			t.Errorf("%+v: got %v", step, n)
 		}
 	}
 }

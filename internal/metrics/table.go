@@ -64,7 +64,7 @@ var (
 var table = [metricCount]Family{
 	decisions: {Name: "decisions_total", Type: Counter,
 		Labels: []Label{resourceLabel, ruleLabel, {Name: "outcome", Values: []string{"pass", "wait", "block", "shadow_block"}, Help: "what the rule decided"}},
-		Help:   "What rules decided: pass, wait for the decision to let pass later (the caller may have given up meanwhile), block, or shadow_block for a rule that only watches. Each request counts once for each rule that concerns it."},
+		Help:   "What rules decided: pass, wait for the decision to let pass later, block, or shadow_block for a rule that only watches. A call that its caller gave up counts for none of them, unless it was blocked. Each request counts once for each rule that concerns it."},
 	lostRaces: {Name: "lost_races_total", Type: Counter, Labels: []Label{ruleLabel},
 		Help: "Calls refused because another call took the last of the budget between check and charge."},
 	missingParams: {Name: "missing_params_total", Type: Counter, Labels: []Label{ruleLabel},

@@ -21,7 +21,7 @@ type Kind uint8
 // The kinds of requests.
 const (
 	Charge Kind = iota // take Hits if every rule of the call allows it
-	Peek               // answer as a charge of one would; take nothing
+	Peek               // answer as a charge of Hits would; take nothing
 	Refund             // give Hits back; never refused, no part of all-or-nothing
 )
 
@@ -92,7 +92,7 @@ type Request struct {
 	ClientIP     string
 	Origin       string // the caller
 	Attrs        Attrs
-	Hits         int64 // at least 1 for Charge and Refund
+	Hits         int64 // at least 1
 	Kind         Kind
 }
 

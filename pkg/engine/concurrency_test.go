@@ -86,6 +86,31 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
+// Whoever only asks whether a call may begin leaves nothing under way, and has used what a window counts.
+func TestWithdraw(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{atOnce("route", "orders", 1), flow("window", "orders", 2)}})
+	var c engine.Call
+	for range 2 {
+		if decide(e, start, &c, request("orders", "", "")) != engine.Pass || c.Token == (engine.Token{}) {
+			t.Fatal("refused, or without a token")
+		}
+		token := c.Token
+		e.Withdraw(start, &c)
+		e.Withdraw(start, &c)
+		wantInFlight(t, e, "withdrawn", 0, 0)
+		if c.Token != (engine.Token{}) || e.Complete(start, token, engine.Outcome{}) {
+			t.Error("a token outlives its call")
+		}
+	}
+	if decide(e, start, &c, request("orders", "", "")) != engine.Block || c.Verdicts[0].Rule.ID != "window" {
+		t.Error("what windows count came back")
+	}
+	if n := e.Tokens().Withdrawn.Load(); n != 2 {
+		t.Errorf("%d are counted, want 2", n)
+	}
+}
+
 func TestConcurrencyHits(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{atOnce("route", "orders", 5), atOncePerUser("user", "orders", 2)}})
@@ -104,6 +129,10 @@ func TestConcurrencyHits(t *testing.T) {
 	}
 	wantInFlight(t, e, "refused calls", 3, 1)
 	q.Kind = engine.Peek
+	if decide(e, start, &c, q) != engine.Block {
+		t.Error("a look finds room for six of five")
+	}
+	q.Hits = 2
 	if decide(e, start, &c, q) != engine.Pass || c.Token != (engine.Token{}) {
 		t.Error("a look is refused, or got a token")
 	}

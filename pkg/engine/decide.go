@@ -116,9 +116,7 @@ func (e *Engine) Refuse(now int64, c *Call, waited time.Duration) {
 // The call's Token ends, and the call no longer counts as passed. It reads no string of the requests, whose buffer may be gone. A second Cancel
 // does nothing.
 func (e *Engine) Cancel(now int64, c *Call) {
-	if c.Token != (Token{}) {
-		e.withdraw(now, c)
-	}
+	e.Withdraw(now, c)
 	c.refund(now)
 	e.unrecord(now, c)
 }
@@ -177,7 +175,7 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	}
 	u := use{rule: r, key: k, item: int32(i), kind: q.Kind, reason: reason}
 	u.n = q.hits()
-	if q.Kind == Peek || r.once {
+	if r.once {
 		u.n = 1
 	}
 	switch {

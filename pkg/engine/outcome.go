@@ -113,8 +113,13 @@ func (e *Engine) EndPeer(now int64, peer uint32) int {
 	return n
 }
 
-// withdraw ends the last call that was decided, if it has not ended.
-func (e *Engine) withdraw(now int64, c *Call) {
+// Withdraw ends the last call that was decided, if it has a Token and has not ended, as one that never
+// began: no rule learns how it went, and places and probes are given back. What it took of windows stays
+// taken, unlike with Cancel. It is for callers who only want to know whether a call may begin.
+func (e *Engine) Withdraw(now int64, c *Call) {
+	if c.Token == (Token{}) {
+		return
+	}
 	if i, s := e.tokens.take(c.Token, false); s != nil {
 		e.tokens.counters.Withdrawn.Add(1)
 		e.end(now, i, ending{how: withdrawn})

@@ -21,7 +21,7 @@ const trackedLease = time.Minute
 type TokenCounters struct {
 	Issued       atomic.Int64
 	Completed    atomic.Int64 // by a report of how the call ended
-	Withdrawn    atomic.Int64 // the caller had given up before it was answered
+	Withdrawn    atomic.Int64 // the caller had given up before it was answered, or only asked whether it may begin
 	Expired      atomic.Int64 // by the end of the lease
 	Disconnected atomic.Int64 // because whoever asked has gone
 	Foreign      atomic.Int64 // reports with a token that stands for no call under way: repeated, late, or made up

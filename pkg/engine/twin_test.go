@@ -115,9 +115,6 @@ func (m *model) collect(now int64, c *engine.Call, i int, before []*application)
 
 func (m *model) apply(now int64, q *engine.Request, r *rule.LimitRule, before []*application) *application {
 	a := &application{r: r, n: min(q.Hits, 1<<40), unspendable: r.Unlimited}
-	if q.Kind == engine.Peek {
-		a.n = 1
-	}
 	key := "whole"
 	if p := r.Param; p != nil {
 		v, found := q.Attrs.Param(p.Source, strings.ToLower(p.FieldName))

@@ -180,7 +180,7 @@ func decodeMapping[T any](f *fileLoad, s *schema[T], at spot, n *node, into *T) 
 		m := &n.members[i]
 		fd := s.index(m.name)
 		if fd < 0 {
-			hint := didYouMean(m.name, s.names())
+			hint := DidYouMean(m.name, s.names())
 			if meant, ok := s.mistaken[m.name]; ok {
 				hint = fmt.Sprintf("; did you mean %q?", meant)
 			}

@@ -123,7 +123,7 @@ func (f *fileLoad) checkText(at spot, text string) bool {
 			continue
 		}
 		if placeholderOf(word) == PlaceholderNone {
-			f.fail(at, fmt.Sprintf("unknown placeholder {%s}%s", clip(word), didYouMean(word, placeholderNames[1:])),
+			f.fail(at, fmt.Sprintf("unknown placeholder {%s}%s", clip(word), DidYouMean(word, placeholderNames[1:])),
 				fmt.Sprintf("write { %s } if it is meant as it stands", clip(word)))
 			return false
 		}

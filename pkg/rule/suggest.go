@@ -47,8 +47,9 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// didYouMean ends a message about an unknown word: a suggestion, else everything there is.
-func didYouMean(word string, candidates []string) string {
+// DidYouMean ends a message about an unknown word, with the separator before it: the candidate that was
+// most likely meant, else all of them.
+func DidYouMean(word string, candidates []string) string {
 	if s := nearest(word, candidates); s != "" {
 		return `; did you mean "` + s + `"?`
 	}

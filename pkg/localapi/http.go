@@ -1,0 +1,239 @@
+package localapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	sidecardv1 "github.com/sidecard/sidecard/api/sidecard/v1"
+	"github.com/sidecard/sidecard/pkg/rule"
+)
+
+const (
+	maxBody = 256 << 10 // of a request; all connections together may hold as many
+	// writing is how long a client may take to read an answer.
+	writing = 10 * time.Second
+)
+
+// Handler returns the HTTP side: what the documentation calls /v1. It takes any Host header, and refuses
+// what a web page of another origin has its browser send. Its server must be without a WriteTimeout,
+// because answers may be held back; the handler bounds the writing of each.
+func (s *Service) Handler() http.Handler {
+	mux := http.NewServeMux()
+	h := httpService{s}
+	mux.HandleFunc("POST /v1/decide", h.answer(h.decide))
+	mux.HandleFunc("POST /v1/acquire", h.answer(h.acquire))
+	mux.HandleFunc("POST /v1/complete", h.answer(h.complete))
+	mux.HandleFunc("POST /v1/batch", h.answer(h.batch))
+	mux.HandleFunc("/", h.answer(h.unknown))
+	return http.NewCrossOriginProtection().Handler(mux)
+}
+
+// httpService turns HTTP requests into queries, and decisions and faults into answers.
+type httpService struct{ s *Service }
+
+// reply is an answer that is ready to be written.
+type reply struct {
+	status int
+	// retry is how many milliseconds to wait before coming again, for the Retry-After header; nil: none.
+	retry *int64
+	body  any
+}
+
+// answer returns a handler that reads the body of a request, lets f answer it, and writes the answer. For a
+// caller who has gone nothing is written.
+func (h httpService) answer(f func(r *http.Request, body []byte) (reply, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		body, err := readBody(w, r)
+		// The deadline for reading the request would otherwise end a call that is held for longer. What
+		// writers cannot be given a deadline are those of tests.
+		control.SetReadDeadline(time.Time{})
+		var out reply
+		if err == nil {
+			out, err = f(r, body)
+		}
+		if err != nil {
+			if r.Context().Err() != nil {
+				return
+			}
+			out = h.failure(err, body)
+		}
+		control.SetWriteDeadline(time.Now().Add(writing))
+		out.write(w)
+	}
+}
+
+// readBody reads the whole body, which the server's ReadTimeout bounds in time.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	var b bytes.Buffer
+	if n := r.ContentLength; n > 0 && n <= maxBody {
+		b.Grow(int(n) + bytes.MinRead)
+	}
+	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
+	return b.Bytes(), err
+}
+
+func (h httpService) decide(r *http.Request, body []byte) (reply, error) {
+	return h.one(r, body, false)
+}
+
+func (h httpService) acquire(r *http.Request, body []byte) (reply, error) {
+	return h.one(r, body, true)
+}
+
+func (h httpService) one(r *http.Request, body []byte, begin bool) (reply, error) {
+	byStatus, err := wantsStatus(r)
+	if err != nil {
+		return reply{}, err
+	}
+	q, err := readQuery(body)
+	if err != nil {
+		return reply{}, err
+	}
+	if !h.s.cfg.Engine.Ready() {
+		return reply{}, errNoRules
+	}
+	d, err := h.s.one(r.Context(), &q, begin)
+	if err != nil {
+		return reply{}, err
+	}
+	out := reply{status: http.StatusOK, body: decisionJSON(d)}
+	if byStatus && !d.Allowed {
+		out.status, out.retry = http.StatusTooManyRequests, d.RetryAfterMs
+	}
+	return out, nil
+}
+
+func (h httpService) batch(r *http.Request, body []byte) (reply, error) {
+	byStatus, err := wantsStatus(r)
+	if err != nil {
+		return reply{}, err
+	}
+	queries, atomic, err := readBatch(body)
+	if err != nil {
+		return reply{}, err
+	}
+	if !h.s.cfg.Engine.Ready() {
+		return reply{}, errNoRules
+	}
+	b, err := h.s.several(r.Context(), queries, atomic)
+	if err != nil {
+		return reply{}, err
+	}
+	out := reply{status: http.StatusOK, body: batchJSON(b)}
+	if byStatus && !b.Allowed {
+		out.status, out.retry = http.StatusTooManyRequests, longestRetry(b.Items)
+	}
+	return out, nil
+}
+
+// longestRetry returns when all items that are refused may come again; nil if that is not known of one.
+func longestRetry(items []*sidecardv1.Decision) *int64 {
+	var longest *int64
+	for _, d := range items {
+		switch {
+		case d.Code != sidecardv1.Code_CODE_BLOCK:
+		case d.RetryAfterMs == nil:
+			return nil
+		case longest == nil || *d.RetryAfterMs > *longest:
+			longest = d.RetryAfterMs
+		}
+	}
+	return longest
+}
+
+func (h httpService) complete(_ *http.Request, body []byte) (reply, error) {
+	e, err := readEnd(body)
+	if err != nil {
+		return reply{}, err
+	}
+	if !h.s.complete(e) {
+		return reply{}, errNoCall
+	}
+	return reply{status: http.StatusOK, body: struct{}{}}, nil
+}
+
+// unknown answers what is neither a path nor a method of the API.
+func (h httpService) unknown(r *http.Request, _ []byte) (reply, error) {
+	paths := []string{"/v1/decide", "/v1/acquire", "/v1/complete", "/v1/batch"}
+	for _, p := range paths {
+		if r.URL.Path == p {
+			return reply{status: http.StatusMethodNotAllowed, body: problem{Error: "write POST " + p}}, nil
+		}
+	}
+	return reply{status: http.StatusNotFound, body: problem{Error: "unknown path" + rule.DidYouMean(r.URL.Path, paths)}}, nil
+}
+
+// wantsStatus says whether a refusal is to be told by the status.
+func wantsStatus(r *http.Request) (bool, error) {
+	by := false
+	for _, pair := range strings.Split(r.URL.RawQuery, "&") {
+		switch pair {
+		case "":
+		case "status=http":
+			by = true
+		default:
+			return false, &fault{"", -1, fmt.Sprintf("unknown URL parameter %q; there is status=http", clip(pair))}
+		}
+	}
+	return by, nil
+}
+
+// problem is the body of an answer that is no decision.
+type problem struct {
+	Error  string `json:"error"`
+	Field  string `json:"field,omitempty"`
+	Line   int    `json:"line,omitempty"` // from 1, as is Column
+	Column int    `json:"column,omitempty"`
+}
+
+// failure answers a request that could not be carried out, and counts a malformed one.
+func (h httpService) failure(err error, body []byte) reply {
+	var f *fault
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &f):
+		h.s.cfg.Counters.Invalid.Add(1)
+		p := problem{Error: f.Error(), Field: f.field}
+		if f.at >= 0 {
+			p.Line, p.Column = place(body, f.at)
+		}
+		return reply{status: http.StatusBadRequest, body: p}
+	case errors.As(err, &large):
+		return reply{status: http.StatusRequestEntityTooLarge, body: problem{Error: fmt.Sprintf("the body is larger than %d bytes", large.Limit)}}
+	case errors.Is(err, errNoRules):
+		return reply{status: http.StatusServiceUnavailable, retry: new(int64(1)), body: problem{Error: err.Error()}}
+	case errors.Is(err, errNoCall):
+		return reply{status: http.StatusConflict, body: problem{Error: err.Error(), Field: "token"}}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return reply{status: http.StatusServiceUnavailable, body: problem{Error: err.Error()}}
+	}
+	return reply{status: http.StatusBadRequest, body: problem{Error: "the body could not be read: " + err.Error()}}
+}
+
+// write writes the answer. A client that has gone, or does not read, is nobody to tell.
+func (r reply) write(w http.ResponseWriter) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(r.body); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Content-Length", strconv.Itoa(b.Len()))
+	if r.retry != nil {
+		header.Set("Retry-After", strconv.FormatInt((*r.retry+999)/1000, 10))
+	}
+	w.WriteHeader(r.status)
+	io.Copy(w, &b)
+}

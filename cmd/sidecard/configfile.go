@@ -23,7 +23,7 @@ const (
 // futureKeys are the keys that are part of the file's design and have no effect yet. Refusing them
 // by name tells an operator more than "unknown", and obeying half of them would be worse.
 var futureKeys = map[string]bool{
-	"http": true, "admin": true, "tls": true, "systemStat": true,
+	"admin": true, "tls": true, "systemStat": true,
 }
 
 // configFile reads one config file into a config.

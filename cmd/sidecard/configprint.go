@@ -12,6 +12,7 @@ import (
 type printedConfig struct {
 	Rules      []string `yaml:"rules"`
 	Listen     []string `yaml:"listen"`
+	HTTP       string   `yaml:"http"`
 	Status     string   `yaml:"status"`
 	ParamCodes string   `yaml:"paramCodes"`
 	Shadow     bool     `yaml:"shadow"`
@@ -58,7 +59,7 @@ func (q quoted) MarshalYAML() ([]byte, error) { return json.Marshal(string(q)) }
 // requests: what is said without a blockResponse no blockResponse can say.
 func (c config) print(w io.Writer) error {
 	var p printedConfig
-	p.Rules, p.Listen, p.Status = c.Rules, c.Listen, c.Status
+	p.Rules, p.Listen, p.HTTP, p.Status = c.Rules, c.Listen, c.HTTP, c.Status
 	p.ParamCodes, p.Shadow = c.ParamCodes.String(), c.Shadow
 	p.Log.Level, p.Log.Format = c.LogLevel.String(), c.LogFormat
 	p.Mapping = c.Mapping

@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -20,6 +16,7 @@ import (
 	"github.com/sidecard/sidecard/internal/gcpace"
 	"github.com/sidecard/sidecard/internal/metrics"
 	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/localapi"
 	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
 	"github.com/sidecard/sidecard/pkg/ruleswatch"
 )
@@ -73,6 +70,7 @@ type daemon struct {
 	engine  *engine.Engine
 	counts  calls.Counters
 	room    *calls.Room
+	local   *localapi.Service
 	rules   *ruleswatch.Watcher
 	metrics *metrics.Metrics
 	health  *health.Server
@@ -93,6 +91,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 		sockets: s,
 	}
 	d.room = calls.NewRoom(calls.Config{Engine: d.engine, Now: d.clock.Now, Counters: &d.counts, Max: cfg.Limits.Waiting})
+	d.local = localapi.New(localapi.Config{Engine: d.engine, Now: d.clock.Now, Room: d.room, Counters: &d.counts, Mapping: cfg.Mapping, TrackAll: cfg.Outcomes.Mode == outcomesAlways})
 	d.metrics = metrics.New(d.sources())
 	loader := &ruleLoader{engine: d.engine, log: log, options: cfg.ruleOptions(), maxKeys: cfg.Limits.MaxKeys, now: d.clock.Now}
 	sources := make([]ruleswatch.Source, len(cfg.Rules))
@@ -126,15 +125,15 @@ func (d *daemon) run(stop, kill context.Context) error {
 	server, service := newGRPCServer(ratelimitsvc.Config{
 		Engine: d.engine, Now: d.clock.Now, Room: d.room, Log: d.log, Counters: &d.counts, Mapping: d.cfg.Mapping, Block: d.cfg.Block,
 		Errors: &d.cfg.Outcomes.Errors, TrackAll: d.cfg.Outcomes.Mode == outcomesAlways,
-	}, d.health)
-	status := d.status.server()
+	}, d.local, d.health)
+	local, status := newHTTPServer(d.local.Handler(), d.log), d.status.server()
 
 	for _, w := range d.cfg.Warnings {
 		d.log.Warn().Stringer("at", w.Pos).Str("field", w.Field).Str("fix", w.Fix).Str("warning", w.Message).Msg("configuration warning")
 	}
 	warnOwnUser(d.log, d.cfg)
 	warnFiles(d.log, d.cfg.filesWanted(), openFiles())
-	d.log.Info().Strs("listen", d.cfg.Listen).Str("status", d.cfg.Status).Strs("rules", d.cfg.Rules).Msg("listening")
+	d.log.Info().Strs("listen", d.cfg.Listen).Str("http", d.cfg.HTTP).Str("status", d.cfg.Status).Strs("rules", d.cfg.Rules).Msg("listening")
 	work, endWork := context.WithCancel(context.Background())
 	defer endWork()
 	g := group{failed: make(chan error, 1)}
@@ -148,8 +147,11 @@ func (d *daemon) run(stop, kill context.Context) error {
 	for _, l := range s.grpc {
 		g.start(func() error { return server.Serve(l) })
 	}
+	if s.http != nil {
+		g.start(func() error { return serveHTTP(local, s.http, "http") })
+	}
 	if s.status != nil {
-		g.start(func() error { return serveStatus(status, s.status) })
+		g.start(func() error { return serveHTTP(status, s.status, "status") })
 	}
 
 	var failure error
@@ -160,9 +162,10 @@ func (d *daemon) run(stop, kill context.Context) error {
 	}
 	d.status.draining.Store(true)
 	if failure == nil {
-		d.log.Info().Int("connections", s.clients.Open()).Stringer("atMost", d.cfg.Drain).Msg("stopping, serving open connections until they leave")
+		local.SetKeepAlivesEnabled(false) // a connection that is not used would never leave
+		d.log.Info().Int("connections", s.clients.Open()+s.locals.Open()).Stringer("atMost", d.cfg.Drain).Msg("stopping, serving open connections until they leave")
 		d.room.Drain(d.cfg.Drain)
-		drain(kill, &s.clients, d.cfg.Drain)
+		drain(kill, d.cfg.Drain, &s.clients, &s.locals)
 	} else {
 		d.room.Drain(0)
 	}
@@ -170,7 +173,8 @@ func (d *daemon) run(stop, kill context.Context) error {
 	// serving for one that does not answer, and lets requests pass unlimited although they would be.
 	d.health.Shutdown()
 	stopServer(kill, server, goodbye)
-	stopStatus(kill, status)
+	stopHTTP(kill, local)
+	stopHTTP(kill, status)
 	s.close()
 	endWork()
 	g.wait()
@@ -223,28 +227,12 @@ func (d *daemon) endCalls(ctx context.Context, service *ratelimitsvc.Service) {
 
 // reportRefused logs connections that were refused since so many were, and returns how many there are.
 func (d *daemon) reportRefused(since int64) int64 {
-	refused := d.sockets.clients.Refused() + d.sockets.readers.Refused()
+	refused := d.sockets.clients.Refused() + d.sockets.locals.Refused() + d.sockets.readers.Refused()
 	if refused > since {
 		d.log.Warn().Int64("refused", refused-since).Int("connections", d.cfg.Limits.Connections).
 			Msg("connections were refused because limits.connections were open, calls of an Envoy among them passed unlimited")
 	}
 	return refused
-}
-
-func serveStatus(server *http.Server, l net.Listener) error {
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("status server: %w", err)
-	}
-	return nil
-}
-
-// stopStatus lets requests in flight end, for a short time only.
-func stopStatus(kill context.Context, server *http.Server) {
-	ctx, cancel := context.WithTimeout(kill, goodbye)
-	defer cancel()
-	if server.Shutdown(ctx) != nil {
-		server.Close()
-	}
 }
 
 // group runs goroutines that live as long as the daemon.

@@ -15,11 +15,14 @@ const goodbye = 2 * time.Second
 // limit has passed, or kill is done. Until then everything keeps being served, because Envoy calls
 // on whatever health says, and answers its own clients with errors or without limits when nobody
 // is there.
-func drain(kill context.Context, clients *listen.Counter, limit time.Duration) (left int) {
+func drain(kill context.Context, limit time.Duration, clients ...*listen.Counter) (left int) {
 	ctx, cancel := context.WithTimeout(kill, limit)
 	defer cancel()
-	clients.Wait(ctx) // its error is the end of ctx, which Open tells as well
-	return clients.Open()
+	for _, c := range clients {
+		c.Wait(ctx) // its error is the end of ctx, which Open tells as well
+		left += c.Open()
+	}
+	return left
 }
 
 // stoppable is what a grpc.Server offers to end it.

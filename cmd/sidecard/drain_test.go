@@ -63,7 +63,7 @@ func TestDrainEnds(t *testing.T) {
 					time.AfterFunc(tc.killed, cancel)
 				}
 				start := time.Now()
-				left := drain(kill, &counter, limit)
+				left := drain(kill, limit, &counter)
 				if took := time.Since(start); took != tc.took || left != tc.left {
 					t.Errorf("took %v and left %d, want %v and %d", took, left, tc.took, tc.left)
 				}

@@ -22,11 +22,13 @@ func openFiles() uint64 {
 
 // filesWanted returns how many files are open when every connection that cfg allows is.
 func (c config) filesWanted() uint64 {
-	wanted := uint64(c.Limits.Connections)
-	if c.Status != "off" {
-		wanted *= 2
+	listeners := uint64(1)
+	for _, addr := range []string{c.HTTP, c.Status} {
+		if addr != "off" {
+			listeners++
+		}
 	}
-	return wanted + otherFiles
+	return listeners*uint64(c.Limits.Connections) + otherFiles
 }
 
 // warnFiles says that limits.connections is more than the operating system lets be open. Connections

@@ -9,11 +9,11 @@ import (
 func TestFilesWanted(t *testing.T) {
 	t.Parallel()
 	c := defaults()
-	if got := c.filesWanted(); got != 2*1024+otherFiles {
+	if got := c.filesWanted(); got != 3*1024+otherFiles {
 		t.Errorf("got %d", got)
 	}
 	c.Status = "off"
-	if got := c.filesWanted(); got != 1024+otherFiles {
+	if got := c.filesWanted(); got != 2*1024+otherFiles {
 		t.Errorf("with the status address off: got %d", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/sidecard/sidecard/pkg/localapi"
 	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
 )
 
@@ -45,9 +46,9 @@ const (
 	connWindow   = 1 << 20
 )
 
-// newGRPCServer makes the server that Envoy calls, with its limits set so that nothing a client of
+// newGRPCServer makes the server that Envoy calls, and other programs for the local API, with its limits set so that nothing a client of
 // Envoy can send becomes a gRPC error, which Envoy would answer by letting the request through.
-func newGRPCServer(cfg ratelimitsvc.Config, h *health.Server) (*grpc.Server, *ratelimitsvc.Service) {
+func newGRPCServer(cfg ratelimitsvc.Config, local *localapi.Service, h *health.Server) (*grpc.Server, *ratelimitsvc.Service) {
 	s := grpc.NewServer(
 		grpc.ForceServerCodecV2(ratelimitsvc.Codec()),
 		grpc.MaxConcurrentStreams(maxStreams),
@@ -68,6 +69,7 @@ func newGRPCServer(cfg ratelimitsvc.Config, h *health.Server) (*grpc.Server, *ra
 		grpc.StaticConnWindowSize(connWindow),
 	)
 	calls := ratelimitsvc.Register(s, cfg)
+	local.Register(s)
 	healthpb.RegisterHealthServer(s, h)
 	return s, calls
 }

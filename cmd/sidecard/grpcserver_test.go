@@ -15,6 +15,7 @@ import (
 
 	"github.com/sidecard/sidecard/internal/listen"
 	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/localapi"
 	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
 )
 
@@ -102,7 +103,7 @@ func TestUselessConnectionsAreClosed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var counter listen.Counter
 				l := &inMemory{conns: make(chan net.Conn), done: make(chan struct{})}
-				server, _ := newGRPCServer(ratelimitsvc.Config{Engine: engine.New(engine.Options{}), Now: func() int64 { return 1 }}, newHealth())
+				server, _ := newGRPCServer(ratelimitsvc.Config{Engine: engine.New(engine.Options{}), Now: func() int64 { return 1 }}, localapi.New(localapi.Config{}), newHealth())
 				served := make(chan error)
 				go func() { served <- server.Serve(counter.Listener(l)) }()
 
@@ -155,7 +156,7 @@ func TestUselessConnectionsAreClosed(t *testing.T) {
 func TestCallsBringNoPings(t *testing.T) {
 	t.Parallel()
 	l := &inMemory{conns: make(chan net.Conn), done: make(chan struct{})}
-	server, _ := newGRPCServer(ratelimitsvc.Config{Engine: engine.New(engine.Options{}), Now: func() int64 { return 1 }}, newHealth())
+	server, _ := newGRPCServer(ratelimitsvc.Config{Engine: engine.New(engine.Options{}), Now: func() int64 { return 1 }}, localapi.New(localapi.Config{}), newHealth())
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()
 	near, far := net.Pipe()

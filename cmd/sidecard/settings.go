@@ -21,6 +21,7 @@ import (
 type config struct {
 	Rules      []string
 	Listen     []string // valid addresses, at least one of them not "off"
+	HTTP       string   // a valid address
 	Status     string   // a valid address
 	ParamCodes rule.ParamCodes
 	Shadow     bool
@@ -49,6 +50,7 @@ type config struct {
 const (
 	defaultRules  = "/etc/sidecard/rules"
 	defaultListen = "unix:/run/sidecard/sidecard.sock"
+	defaultHTTP   = "unix:/run/sidecard/http.sock"
 	defaultStatus = "tcp:127.0.0.1:9092"
 )
 
@@ -57,6 +59,7 @@ func defaults() config {
 	var c config
 	c.Rules = []string{defaultRules}
 	c.Listen = []string{defaultListen}
+	c.HTTP = defaultHTTP
 	c.Status = defaultStatus
 	c.LogLevel = zerolog.InfoLevel
 	c.LogFormat = "json"
@@ -108,6 +111,8 @@ func settings() []setting {
 			set: func(c *config, v []string) error { c.Rules = v; return oneOrMore(v) }},
 		{key: "listen", flag: "listen", value: "ADDR", list: true, usage: "gRPC address: unix:/path.sock, unix:@name or tcp:host:port on loopback; may be repeated",
 			set: func(c *config, v []string) error { c.Listen = v; return listenAddresses(v) }},
+		{key: "http", flag: "http", value: "ADDR", usage: "address of the local API over HTTP and JSON, or off",
+			set: func(c *config, v []string) error { c.HTTP = v[0]; return httpAddress(v[0]) }},
 		{key: "status", flag: "status", value: "ADDR", usage: "address of /metrics, /livez and /readyz, or off",
 			set: func(c *config, v []string) error {
 				c.Status = v[0]
@@ -128,7 +133,7 @@ func settings() []setting {
 			set: func(c *config, v []string) error { return setInt(&c.Limits.MaxKeys, v[0], 1<<26) }},
 		{key: "limits.maxKeysTotal", usage: "most parameter values that all rules track together",
 			set: func(c *config, v []string) error { return setCount(&c.Limits.MaxKeysTotal, v[0], 1<<40) }},
-		{key: "limits.connections", usage: "most connections that may be open to the gRPC addresses together, and to the status address",
+		{key: "limits.connections", usage: "most connections that may be open to the gRPC addresses together, to the HTTP address and to the status address",
 			set: func(c *config, v []string) error { return setInt(&c.Limits.Connections, v[0], 1<<20) }},
 		{key: "drain", flag: "drain", value: "DURATION", usage: "longest time to keep serving connections that are open when told to stop",
 			set: func(c *config, v []string) error { return setDuration(&c.Drain, v[0]) }},
@@ -185,6 +190,15 @@ func listenAddresses(values []string) error {
 		return fmt.Errorf("every address is off, so nothing would be served")
 	}
 	return nil
+}
+
+// httpAddress checks the form of the address, and that it is not served to other hosts.
+func httpAddress(v string) error {
+	a, err := listen.Parse(v)
+	if err != nil {
+		return err
+	}
+	return a.Loopback()
 }
 
 func setBool(into *bool, v string) error {

@@ -15,18 +15,23 @@ import (
 // sockets are the open listeners of a daemon.
 type sockets struct {
 	grpc    []net.Listener
+	http    net.Listener   // of the local API; nil: off
 	status  net.Listener   // nil: off
 	peers   *listen.Peers  // of grpc
 	clients listen.Counter // of grpc
+	locals  listen.Counter // of http
 	readers listen.Counter // of status
 	// Connections that were refused for who made them.
-	strangers struct{ grpc, status *refusals }
+	strangers struct{ grpc, http, status *refusals }
 }
 
 // open binds every address of the configuration, or none.
 func open(ctx context.Context, cfg config, log zerolog.Logger) (_ *sockets, err error) {
-	s := &sockets{peers: listen.NewPeers(int64(peerGrace), clock.New().Now), clients: listen.Counter{Max: cfg.Limits.Connections}, readers: listen.Counter{Max: cfg.Limits.Connections}}
-	s.strangers.grpc, s.strangers.status = newRefusals(log), newRefusals(log)
+	s := &sockets{peers: listen.NewPeers(int64(peerGrace), clock.New().Now)}
+	for _, c := range []*listen.Counter{&s.clients, &s.locals, &s.readers} {
+		c.Max = cfg.Limits.Connections
+	}
+	s.strangers.grpc, s.strangers.http, s.strangers.status = newRefusals(log), newRefusals(log), newRefusals(log)
 	defer func() {
 		if err != nil {
 			s.close()
@@ -42,11 +47,19 @@ func open(ctx context.Context, cfg config, log zerolog.Logger) (_ *sockets, err 
 			s.grpc = append(s.grpc, s.clients.Listener(s.peers.Listener(l)))
 		}
 	}
+	local := own
+	local.Refused = s.strangers.http.refused
+	l, err := bind(ctx, cfg.HTTP, local)
+	if err != nil {
+		return nil, fmt.Errorf("http: %w", err)
+	}
+	if l != nil {
+		s.http = s.locals.Listener(l)
+	}
 	public := own
 	public.AllowNonLoopback = true // probes and scrapes come from the node and from Prometheus
 	public.Refused = s.strangers.status.refused
-	l, err := bind(ctx, cfg.Status, public)
-	if err != nil {
+	if l, err = bind(ctx, cfg.Status, public); err != nil {
 		return nil, fmt.Errorf("status: %w", err)
 	}
 	if l != nil {
@@ -67,8 +80,10 @@ func (s *sockets) close() {
 	for _, l := range s.grpc {
 		l.Close()
 	}
-	if s.status != nil {
-		s.status.Close()
+	for _, l := range []net.Listener{s.http, s.status} {
+		if l != nil {
+			l.Close()
+		}
 	}
 }
 
@@ -76,6 +91,7 @@ func (s *sockets) close() {
 func (s *sockets) connections() []metrics.Connections {
 	return []metrics.Connections{
 		connectionsOf("grpc", &s.clients, s.strangers.grpc),
+		connectionsOf("http", &s.locals, s.strangers.http),
 		connectionsOf("status", &s.readers, s.strangers.status),
 	}
 }

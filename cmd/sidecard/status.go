@@ -36,7 +36,7 @@ func (s *statusServer) server() *http.Server {
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          newStatusLog(s.log),
+		ErrorLog:          newServerLog(s.log, "status server"),
 	}
 }
 

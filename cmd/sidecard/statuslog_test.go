@@ -9,7 +9,7 @@ import (
 func TestErrorsOfTheStatusServerAreLogLines(t *testing.T) {
 	t.Parallel()
 	lines := newLogLines()
-	log := newStatusLog(zerolog.New(lines))
+	log := newServerLog(zerolog.New(lines), "status server")
 	for range 1000 {
 		log.Print("http: Accept error: \"no\"\nmore")
 	}

@@ -57,7 +57,7 @@ var (
 	ruleLabel     = Label{Name: "rule", Help: "the rule's id"}
 	domainLabel   = Label{Name: "domain", Help: "the domain of Envoy's filter; the domains after the first 64 are counted together as `(other)`"}
 	apiLabel      = Label{Name: "api", Help: "where the call came from: `envoy` for the rate limit service"}
-	listenerLabel = Label{Name: "listener", Help: "what is served on the connection: `grpc`, `status`"}
+	listenerLabel = Label{Name: "listener", Help: "what is served on the connection: `grpc`, `http`, `status`"}
 )
 
 // table declares every metric.
@@ -118,7 +118,7 @@ var table = [metricCount]Family{
 
 	tokens: {Name: "tokens_total", Type: Counter,
 		Labels: []Label{{Name: "event", Values: []string{"issued", "completed", "withdrawn", "expired", "disconnected", "foreign", "refused", "untold"}, Help: "what happened, see [outcomes.md](outcomes.md)"}},
-		Help:   "What became of the tokens of calls that rules count until they end: issued, then completed (its end was reported), withdrawn (given up before it was answered), expired (its lease ended) or disconnected (its Envoy has gone); foreign: reports that ended nothing, be they late, repeated or made up; refused: calls for which there was no room; untold: calls that passed for all that, because no rule needed to know."},
+		Help:   "What became of the tokens of calls that rules count until they end: issued, then completed (its end was reported), withdrawn (given up before it was answered, or of a caller who only asks), expired (its lease ended) or disconnected (its Envoy has gone); foreign: reports that ended nothing, be they late, repeated or made up; refused: calls for which there was no room; untold: calls that passed for all that, because no rule needed to know."},
 	tokensLive: {Name: "tokens_live", Type: Gauge,
 		Help: "Calls under way that have a token."},
 	tokenBytes: {Name: "token_bytes", Type: Gauge, Unit: "bytes",

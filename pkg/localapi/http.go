@@ -33,7 +33,12 @@ func (s *Service) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/complete", h.answer(h.complete))
 	mux.HandleFunc("POST /v1/batch", h.answer(h.batch))
 	mux.HandleFunc("/", h.answer(h.unknown))
-	return http.NewCrossOriginProtection().Handler(mux)
+	guarded := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// That of the request before on this connection may have passed.
+		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
+		guarded.ServeHTTP(w, r)
+	})
 }
 
 // httpService turns HTTP requests into queries, and decisions and faults into answers.
@@ -42,6 +47,7 @@ type httpService struct{ s *Service }
 // reply is an answer that is ready to be written.
 type reply struct {
 	status int
+	allow string // the method that would have been right; empty: it was
 	// retry is how many milliseconds to wait before coming again, for the Retry-After header; nil: none.
 	retry *int64
 	body  any
@@ -53,8 +59,8 @@ func (h httpService) answer(f func(r *http.Request, body []byte) (reply, error))
 	return func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
 		body, err := readBody(w, r)
-		// The deadline for reading the request would otherwise end a call that is held for longer. What
-		// writers cannot be given a deadline are those of tests.
+		// The deadline for reading the request would otherwise end a call that is held for longer. Only
+		// writers of tests cannot be given any.
 		control.SetReadDeadline(time.Time{})
 		var out reply
 		if err == nil {
@@ -166,7 +172,7 @@ func (h httpService) unknown(r *http.Request, _ []byte) (reply, error) {
 	paths := []string{"/v1/decide", "/v1/acquire", "/v1/complete", "/v1/batch"}
 	for _, p := range paths {
 		if r.URL.Path == p {
-			return reply{status: http.StatusMethodNotAllowed, body: problem{Error: "write POST " + p}}, nil
+			return reply{status: http.StatusMethodNotAllowed, allow: http.MethodPost, body: problem{Error: "write POST " + p}}, nil
 		}
 	}
 	return reply{status: http.StatusNotFound, body: problem{Error: "unknown path" + rule.DidYouMean(r.URL.Path, paths)}}, nil
@@ -210,7 +216,7 @@ func (h httpService) failure(err error, body []byte) reply {
 	case errors.As(err, &large):
 		return reply{status: http.StatusRequestEntityTooLarge, body: problem{Error: fmt.Sprintf("the body is larger than %d bytes", large.Limit)}}
 	case errors.Is(err, errNoRules):
-		return reply{status: http.StatusServiceUnavailable, retry: new(int64(1)), body: problem{Error: err.Error()}}
+		return reply{status: http.StatusServiceUnavailable, retry: new(int64(1000)), body: problem{Error: err.Error()}}
 	case errors.Is(err, errNoCall):
 		return reply{status: http.StatusConflict, body: problem{Error: err.Error(), Field: "token"}}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -231,6 +237,9 @@ func (r reply) write(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Content-Length", strconv.Itoa(b.Len()))
+	if r.allow != "" {
+		header.Set("Allow", r.allow)
+	}
 	if r.retry != nil {
 		header.Set("Retry-After", strconv.FormatInt((*r.retry+999)/1000, 10))
 	}

@@ -3,7 +3,9 @@ package localapi
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sidecard/sidecard/pkg/engine/attr"
@@ -156,5 +158,6 @@ func meaningless(key string) string {
 	case key == "":
 		return err.Error()
 	}
-	return err.Error() + rule.DidYouMean(key, attr.Like(key))
+	like := slices.DeleteFunc(attr.Like(key), func(k string) bool { return strings.HasPrefix(k, "sidecard.") })
+	return err.Error() + rule.DidYouMean(key, like)
 }

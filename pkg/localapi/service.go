@@ -27,6 +27,9 @@ type Config struct {
 	Room     *calls.Room                  // where calls wait; required
 	Counters *calls.Counters              // nil: nobody reads them
 	Mapping  map[string]map[string]string // per domain: other names of attributes; not changed after New
+	// TrackAll gives every call that Acquire lets pass and that some rule concerns a token, whether or
+	// not the rule waits for its end.
+	TrackAll bool
 }
 
 // Service decides queries. Make it with New. Its methods are safe for concurrent use.
@@ -76,6 +79,7 @@ type how struct {
 // why ctx ended meanwhile; then nothing stays charged.
 func (s *Service) decide(ctx context.Context, c *call, queries []query, h how) error {
 	c.collect(queries, s.cfg.Mapping)
+	c.engine.Track = h.begin && s.cfg.TrackAll
 	now := s.cfg.Now()
 	if h.tell {
 		c.engine.MaxWait = h.most
@@ -133,7 +137,7 @@ func (s *Service) countUnmatched(c *call) {
 		}
 	}
 	if n > 0 {
-		s.cfg.Counters.AddUnmatched(c.engine.Domain, n)
+		s.cfg.Counters.AddUnmatched(c.engine.Domain, n, n == int64(len(c.engine.Verdicts)))
 	}
 }
 

@@ -115,9 +115,5 @@ func (v Value) Missing(name string) Value { return Value{at: v.at.missing(name)}
 // UnknownField is the message about a key that is none of the known ones, with the one that it was most
 // likely meant to be, or all of them.
 func UnknownField(name string, known []string) string {
-	return fmt.Sprintf("unknown field %q%s", clip(name), didYouMean(name, known))
+	return fmt.Sprintf("unknown field %q%s", clip(name), DidYouMean(name, known))
 }
-
-// DidYouMean ends a message about a word that is none of the known ones: with the one that it was most likely
-// meant to be, or else with all of them.
-func DidYouMean(word string, known []string) string { return didYouMean(word, known) }

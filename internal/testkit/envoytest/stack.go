@@ -35,6 +35,7 @@ type Stack struct {
 	AdminURL string // Envoy's admin page
 	Status   string // URL of the daemon's status port
 	Socket   string // of the daemon: a path or @name
+	HTTP     string // path of the daemon's socket of the local API
 	Upstream *Upstream
 	Sidecard *Process // the daemon last started
 	Envoy    *Process
@@ -47,7 +48,7 @@ type Stack struct {
 // wait for the daemon to have rules: see WaitReady. On an error nothing is left running, and the
 // error carries the ends of the logs.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
-	s := &Stack{options: o, Socket: o.Socket}
+	s := &Stack{options: o, Socket: o.Socket, HTTP: filepath.Join(o.Dir, "http.sock")}
 	if s.Socket == "" {
 		s.Socket = filepath.Join(o.Dir, "sidecard.sock")
 	}
@@ -77,7 +78,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 // the last one.
 func (s *Stack) StartSidecard() error {
 	args := append([]string{"serve", "--rules", s.options.Rules, "--listen", "unix:" + s.Socket,
-		"--status", "tcp:" + strings.TrimPrefix(s.Status, "http://")}, s.options.Args...)
+		"--http", "unix:" + s.HTTP, "--status", "tcp:" + strings.TrimPrefix(s.Status, "http://")}, s.options.Args...)
 	p, err := StartProcess(filepath.Join(s.options.Dir, "sidecard.log"), s.options.Sidecard, args...)
 	if err != nil {
 		return err

@@ -91,8 +91,8 @@ func TestBreakerThinTraffic(t *testing.T) {
 		{20_000, "call", 0, true, "pass", BreakerClosed},
 		{29_999, "call", 0, false, "pass", BreakerClosed},
 	}
-	replay(t, true, slices.Concat(thin, []step{{30_000, "call", 0, false, "pass", BreakerClosed}, {30_001, "call", 0, true, "pass", BreakerClosed}}), breakerOf(t, rule+`}`))
-	replay(t, true, slices.Concat(thin, []step{
+	replay(t, slices.Concat(thin, []step{{30_000, "call", 0, false, "pass", BreakerClosed}, {30_001, "call", 0, true, "pass", BreakerClosed}}), breakerOf(t, rule+`}`))
+	replay(t, slices.Concat(thin, []step{
 		{30_000, "call", 0, false, "pass", BreakerClosed}, // half of them, which is not above half
 		{45_000, "call", 0, true, "pass", BreakerOpen},
 		{46_000, "call", 0, false, "pass", BreakerClosed},

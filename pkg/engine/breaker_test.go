@@ -107,7 +107,7 @@ func TestBreakerProbes(t *testing.T) {
 			if breakerTermsOf(degradeRule(t, tt.rule)).reached {
 				before = []step{opening[0], {10, "call", 0, true, "pass", BreakerOpen}}
 			}
-			replay(t, true, slices.Concat(before, tt.steps), breakerOf(t, tt.rule))
+			replay(t, slices.Concat(before, tt.steps), breakerOf(t, tt.rule))
 		})
 	}
 }
@@ -116,7 +116,7 @@ func TestBreakerProbes(t *testing.T) {
 func TestBreakerLateEnds(t *testing.T) {
 	t.Parallel()
 	acquire := step{0, "acquire", 0, false, "pass", BreakerClosed}
-	replay(t, true, slices.Concat([]step{acquire, acquire, acquire, acquire}, opening, []step{
+	replay(t, slices.Concat([]step{acquire, acquire, acquire, acquire}, opening, []step{
 		{30, "end", 0, true, "late", BreakerOpen},
 		{1020, "acquire", 0, false, "pass", BreakerHalfOpen},
 		{1021, "acquire", 0, false, "pass", BreakerHalfOpen},
@@ -139,7 +139,7 @@ func TestBreakerLateEnds(t *testing.T) {
 func TestBreakerMoreEndsThanProbes(t *testing.T) {
 	t.Parallel()
 	c := breakerOf(t, twoProbes)
-	replay(t, true, opening, c)
+	replay(t, opening, c)
 	var g grant
 	c.acquire(noon+ms(1020), 1, 0, 0, &g)
 	for i, want := range []bool{true, false, false} {
@@ -159,7 +159,7 @@ func TestBreakerMoreEndsThanProbes(t *testing.T) {
 func TestBreakerReload(t *testing.T) {
 	t.Parallel()
 	c := breakerOf(t, twoProbes)
-	replay(t, true, opening, c)
+	replay(t, opening, c)
 	with := func(change func(t *breakerTerms)) *breakerController {
 		next := &breakerController{c.b, c.breakerTerms}
 		change(&next.breakerTerms)
@@ -169,7 +169,7 @@ func TestBreakerReload(t *testing.T) {
 	if d, ok := longer.until(noon+ms(1020), 1, 0, 0); longer.peek(noon+ms(1020), ask{1, 1}, 0, 0).ok || d != 59*time.Second || !ok {
 		t.Errorf("a longer wait: %v, %v", d, ok)
 	}
-	replay(t, true, []step{
+	replay(t, []step{
 		{1020, "acquire", 0, false, "pass", BreakerHalfOpen},
 		{1020, "acquire", 0, false, "pass", BreakerHalfOpen},
 		{1020, "acquire", 0, false, "block", BreakerHalfOpen},
@@ -206,16 +206,16 @@ func TestBreakerUntil(t *testing.T) {
 		}
 	}
 	check(0, 0, true)
-	replay(t, true, opening, c)
+	replay(t, opening, c)
 	check(20, time.Second, true)
 	check(10, time.Second+10*time.Millisecond, true) // a late caller
 	check(1019, time.Millisecond, true)
 	check(1020, 0, true)
 	check(2000, 0, true)
 	acquire := step{2000, "acquire", 0, false, "pass", BreakerHalfOpen}
-	replay(t, true, []step{acquire}, c)
+	replay(t, []step{acquire}, c)
 	check(2001, 0, true)
-	replay(t, true, []step{acquire}, c)
+	replay(t, []step{acquire}, c)
 	check(2002, 0, false)
 	check(7000, time.Second, true) // the probes are lost
 	c.reached = true
@@ -228,7 +228,7 @@ func TestBreakerTransitions(t *testing.T) {
 	if s := c.b.status(noon+5, &c.breakerTerms); s != (BreakerStatus{Since: noon}) {
 		t.Errorf("new: %+v", s)
 	}
-	replay(t, true, slices.Concat(opening, []step{
+	replay(t, slices.Concat(opening, []step{
 		{1020, "acquire", 0, false, "pass", BreakerHalfOpen},
 		{2000, "call", 7, false, "pass", BreakerHalfOpen},
 		{7000, "", 0, false, "", BreakerOpen},

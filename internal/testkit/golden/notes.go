@@ -1,0 +1,39 @@
+package golden
+
+// Kinds of rules that are not there yet.
+const (
+	noWarmUp    = "there is no warm-up yet"
+	noParams    = "there are no hot-parameter rules yet"
+	noAuthority = "there are no authority rules yet"
+	noSystem    = "there are no system rules yet"
+	noRLSFormat = "the file format of Sentinel's own rate limit service is not read"
+)
+
+// waiting are the traces that cannot be told in a case file yet, with the reason.
+var waiting = map[string]string{
+	"WU-01": noWarmUp, "WU-03": noWarmUp, "WU-04": noWarmUp, "WU-05": noWarmUp, "WR-01": noWarmUp, "GW-15": noWarmUp,
+	"PF-01": noParams, "PF-02": noParams, "PF-03": noParams, "PF-05": noParams,
+	"AU-01": noAuthority,
+	"SY-01": noSystem, "SY-02": noSystem, "SY-03": noSystem, "SY-05": noSystem,
+	"EV-01": noRLSFormat, "EV-03": noRLSFormat,
+}
+
+// Waits returns why a trace cannot be told in a case file yet; empty: it can.
+func (t *Trace) Waits() string { return waiting[t.ID] }
+
+// Note says what is to be known of how a trace is told: why the answer differs, with which settings it is the same,
+// what is left out. It may be empty.
+func (t *Trace) Note() string {
+	for key, value := range t.With {
+		return "with " + key + ": " + value
+	}
+	for i := range t.Events {
+		if t.Events[i].Op == "values_sum_without_current" {
+			return "without the sums of a window that is not moved to now, of which there are none"
+		}
+	}
+	if t.AtOnce {
+		return "with the calls ending as they begin, as its clock went back between them"
+	}
+	return t.Why
+}

@@ -24,11 +24,11 @@ func TestLostRaceGivesProbeBack(t *testing.T) {
 		b.acquire(noon, 1, 0, 0, &g)
 		b.complete(noon, breakerPermit(g.held.n), 0, true)
 		now := noon + int64(2*time.Second)
-		breaker := &CompiledRule{ctl: b, tracker: b, Breaker: true, turn: turnBreaker, Counters: new(Counters)}
-		other := &CompiledRule{ctl: &contended{}, turn: turn, Counters: new(Counters)}
+		breaker := &CompiledRule{allowance: allowance{ctl: b}, tracker: b, Breaker: true, turn: turnBreaker, Counters: new(Counters)}
+		other := &CompiledRule{allowance: allowance{ctl: &contended{}}, turn: turn, Counters: new(Counters)}
 		var c Call
 		c.begin()
-		c.uses = append(c.uses, use{rule: breaker, n: 1}, use{rule: other, n: 1})
+		c.uses = append(c.uses, use{rule: breaker, own: &breaker.allowance, n: 1}, use{rule: other, own: &other.allowance, n: 1})
 		if c.charge(now); c.Overall != Block || other.LostRaces.Load() != 1 {
 			t.Fatalf("%v, %d races lost", c.Overall, other.LostRaces.Load())
 		}

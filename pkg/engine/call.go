@@ -105,7 +105,8 @@ type Verdict struct {
 	// breakers left out, for Block the refusing one with the longest wait. Nil when no limiting rule
 	// applied.
 	Rule      *CompiledRule
-	Limit     int64
+	Limit     int64 // of Rule, or of the exception that it makes for the request's value; burst included
+	Unlimited bool  // there is no such limit, and Rule refuses for another reason
 	Remaining int64
 	// Reset is, for Pass, how long until the oldest charge of Rule leaves its window; for Block,
 	// how long until the request would fit if nobody else came, which for an open breaker is until its
@@ -114,6 +115,7 @@ type Verdict struct {
 	// Wait is how long the rules want a passed request held back; of a peek, how long they would.
 	Wait       time.Duration
 	Queue      *CompiledRule // the rule that wants the longest wait; nil if none wants any
+	queueLimit int64         // as Limit, of Queue
 	ShadowRule *CompiledRule // the first shadow rule that would have refused
 }
 

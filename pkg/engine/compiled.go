@@ -15,7 +15,7 @@ type CompiledRule struct {
 	Domain    string
 	Resource  string
 	Mode      rule.ResourceMode
-	Limit     int64 // without Burst
+	Limit     int64 // without Burst, as of values without a limit of their own
 	Burst     int64
 	Unlimited bool
 	Interval  time.Duration // a whole number of seconds; 0 for a limit of calls under way
@@ -27,11 +27,14 @@ type CompiledRule struct {
 
 	*Counters
 
-	order  int        // place in the rule set, which decides ties
-	memory memory     // nothing when the rule is unlimited
-	ctl    controller // nil when the rule is unlimited
-	turn   turn       // when it is charged
-	// tracker is ctl, if its charges last until the call has ended, at most for lease.
+	order  int    // place in the rule set, which decides ties
+	memory memory // nothing when the rule limits nothing
+	turn   turn   // when it is charged
+	// allowance is what the resource may use, or a value of the parameter without one of its own.
+	allowance
+	special map[string]*allowance // of the values that have one of their own; nil if none has
+	// tracker is a controller of the rule, if charges last until the call has ended, at most for lease. Any
+	// one will do: they share a memory.
 	tracker tracker
 	lease   time.Duration
 	once    bool // a request counts once, whatever its hits
@@ -42,6 +45,12 @@ type CompiledRule struct {
 	onMissing       rule.OnMissing
 	// feeds: it is no rule, but charges what its resource uses for a rule of another one.
 	feeds bool
+}
+
+// allowance is what a budget of a rule may be charged.
+type allowance struct {
+	ctl   controller // nil: there is no limit
+	limit int64      // burst included
 }
 
 // turn is when a rule is charged, among those of a call: the later, the less it likes to be charged in
@@ -71,45 +80,51 @@ type Counters struct {
 }
 
 // keyOf finds the budget of the rule that a request belongs to. When the rule does not apply,
-// applies is false; when it refuses whatever the budget says, the reason is not ReasonNone.
+// applies is false; when it refuses whatever the budget says, the reason is not ReasonNone. own is what the
+// value may use; of a value that is not known, what values may use that have none of their own.
 // again says that the request has been counted already.
-func (r *CompiledRule) keyOf(q *Request, w *work, again bool) (k window.Key, reason Reason, applies bool) {
+func (r *CompiledRule) keyOf(q *Request, w *work, again bool) (k window.Key, own *allowance, reason Reason, applies bool) {
+	own = &r.allowance
 	if r.param == nil {
 		if r.origin != "" && q.Origin == "" && q.Kind == Charge {
 			r.Missing.Add(1)
 		}
-		return 0, ReasonNone, true
+		return 0, own, ReasonNone, true
 	}
 	v, found := r.param.value(q)
 	switch found {
 	case TooLarge:
-		return 0, ReasonInputTooLarge, true
+		return 0, own, ReasonInputTooLarge, true
 	case Absent:
 		if q.Kind == Charge && !again {
 			r.Missing.Add(1)
 		}
 		switch r.onMissing {
 		case rule.MissingLimit:
-			return r.missingKey(), ReasonNone, true
+			return r.missingKey(), own, ReasonNone, true
 		case rule.MissingBlock:
-			return 0, ReasonMissingParam, true
+			return 0, own, ReasonMissingParam, true
 		}
-		return 0, ReasonNone, false
+		return 0, own, ReasonNone, false
 	}
 	limited, ok := r.param.concerns(v, w)
 	switch {
 	case !ok:
-		return 0, ReasonInputTooLarge, true
+		return 0, own, ReasonInputTooLarge, true
 	case !limited:
-		return 0, ReasonNone, false
-	case r.Unlimited:
-		return 0, ReasonNone, true
+		return 0, own, ReasonNone, false
 	}
-	return r.memory.keys.Hash(v), ReasonNone, true
+	if a := r.special[v]; a != nil {
+		own = a
+	}
+	if own.ctl == nil {
+		return 0, own, ReasonNone, true
+	}
+	return r.memory.keys.Hash(v), own, ReasonNone, true
 }
 
 func (r *CompiledRule) missingKey() window.Key {
-	if r.Unlimited {
+	if r.ctl == nil {
 		return 0
 	}
 	return r.memory.keys.MissingKey()

@@ -54,6 +54,7 @@ func (r *CompiledRule) feed(g *rule.LimitRule) *CompiledRule {
 		ID: g.ID, Domain: g.Domain, Resource: g.RefResource, Mode: g.Mode,
 		Limit: window.MaxLimit, Counters: new(Counters), memory: r.memory, feeds: true,
 	}
+	f.limit = f.Limit
 	if g.Mode == rule.ModeRegex {
 		f.Mode = rule.ModeRoute
 	}

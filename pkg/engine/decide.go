@@ -28,6 +28,7 @@ type scratch struct {
 // use is one rule applied to one request of a call.
 type use struct {
 	rule      *CompiledRule
+	own       *allowance // of rule
 	key       window.Key
 	item      int32
 	kind      Kind
@@ -98,7 +99,7 @@ func (e *Engine) Refuse(now int64, c *Call, waited time.Duration) {
 		v := &c.Verdicts[i]
 		if left := v.Wait - waited; left > 0 {
 			v.Code, v.Reason = Block, ReasonDeadline
-			v.Rule, v.Limit = v.Queue, v.Queue.Limit+v.Queue.Burst
+			v.Rule, v.Limit, v.Unlimited = v.Queue, v.queueLimit, false
 			v.Remaining, v.Reset, v.Wait = 0, left, 0
 			v.Rule.Blocked.Add(1)
 		}
@@ -166,14 +167,14 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	if r.Shadow {
 		w = &c.shadow
 	}
-	k, why, applies := r.keyOf(q, w, c.again)
+	k, own, why, applies := r.keyOf(q, w, c.again)
 	if !applies {
 		return
 	}
 	if reason == ReasonNone {
 		reason = why
 	}
-	u := use{rule: r, key: k, item: int32(i), kind: q.Kind, reason: reason}
+	u := use{rule: r, own: own, key: k, item: int32(i), kind: q.Kind, reason: reason}
 	u.n = q.hits()
 	if r.once {
 		u.n = 1
@@ -181,15 +182,15 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	switch {
 	case q.Kind == Refund:
 		// Nothing to ask: a refund is given whatever the budget is.
-	case r.Unlimited && reason == ReasonInputTooLarge:
+	case own.ctl == nil && reason == ReasonInputTooLarge && (why == ReasonNone || r.special == nil):
 		u.reason = ReasonNone // whatever the input is, the rule would let it pass
 	case reason != ReasonNone:
 		u.refused = true
-	case r.Unlimited:
+	case own.ctl == nil:
 	default:
 		u.ask = c.asked(r, k, u.n)
 		u.shared = r.Breaker && u.ask.total > u.n
-		u.take(r.ctl.peek(now, u.ask, c.MaxWait, k))
+		u.take(own.ctl.peek(now, u.ask, c.MaxWait, k))
 	}
 	c.uses = append(c.uses, u)
 }
@@ -197,7 +198,7 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 // take notes the controller's answer.
 func (u *use) take(a answer) {
 	// A long queue has room for more than passes in an interval; no view is served by saying so.
-	u.left = min(a.remaining, u.rule.Limit+u.rule.Burst)
+	u.left = min(a.remaining, u.own.limit)
 	u.wait, u.untracked = a.wait, a.untracked
 	if a.ok {
 		return
@@ -274,10 +275,10 @@ func (c *Call) charge(now int64) {
 // acquire charges one use, and returns true if the rule refused after all.
 func (c *Call) acquire(now int64, i int) (lost bool) {
 	u := &c.uses[i]
-	if u.kind != Charge || u.rule.Unlimited || u.shared {
+	if u.kind != Charge || u.own.ctl == nil || u.shared {
 		return false
 	}
-	a := u.rule.ctl.acquire(now, u.n, c.MaxWait, u.key, &c.grants[i])
+	a := u.own.ctl.acquire(now, u.n, c.MaxWait, u.key, &c.grants[i])
 	u.charged = a.ok
 	u.take(a)
 	if a.ok && !u.rule.Shadow {
@@ -298,7 +299,7 @@ func (c *Call) refund(now int64) {
 			continue
 		}
 		u.charged = false
-		if !u.rule.ctl.refund(now, &c.grants[i]) {
+		if !u.own.ctl.refund(now, &c.grants[i]) {
 			u.rule.UnusedPlaces.Add(1)
 		}
 	}

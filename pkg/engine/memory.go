@@ -64,7 +64,7 @@ func (c *compiler) memory(g *rule.LimitRule) (memory, error) {
 	if g.Param != nil {
 		layout := window.LayoutWide
 		if shapeOf(g) == shapeWindow {
-			layout = window.LayoutFor(g.SampleCount, windowMode(g), g.Limit)
+			layout = layoutOf(g)
 		}
 		key = fmt.Sprintf("%s/keys:%d/%d/%d", key, layout, g.MaxKeys, g.Overflow)
 	}
@@ -117,6 +117,16 @@ func (c *compiler) newKeyedMemory(g *rule.LimitRule) (m memory, err error) {
 		m.keys = m.keyedLeap
 	}
 	return m, err
+}
+
+// allowance is a limit on the memory. A limit of 0 refuses all, whatever the burst of the rule is.
+func (m memory) allowance(g *rule.LimitRule, limit int64) allowance {
+	own := *g
+	own.Limit = limit
+	if limit == 0 {
+		own.Burst = 0
+	}
+	return allowance{m.controller(&own), limit + own.Burst}
 }
 
 // controller returns the controller that spends the memory as the rule says.

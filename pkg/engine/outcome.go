@@ -164,7 +164,7 @@ func (e *Engine) issue(now int64, c *Call) {
 		}
 		if u.rule.Shadow || !u.rule.tracker.needsEnd(c.grants[i].held) {
 			u.charged = false
-			u.rule.ctl.refund(now, &c.grants[i])
+			u.own.ctl.refund(now, &c.grants[i])
 			continue
 		}
 		u.refused, u.reason, u.left = true, ReasonTooManyCalls, 0

@@ -55,10 +55,24 @@ func overflowOf(g *rule.LimitRule) window.Overflow {
 	return window.OverflowSketch
 }
 
+// layoutOf returns the layout that holds what any value may use.
+func layoutOf(g *rule.LimitRule) window.Layout {
+	most := g.Limit
+	if g.Unlimited {
+		most = 0
+	}
+	for i := range g.Exceptions {
+		if e := &g.Exceptions[i]; !e.Unlimited {
+			most = max(most, e.Limit)
+		}
+	}
+	return window.LayoutFor(g.SampleCount, windowMode(g), most)
+}
+
 func keyTable(g *rule.LimitRule, b *window.KeyBudget) window.KeyTableConfig {
 	return window.KeyTableConfig{
 		SampleCount: g.SampleCount, Interval: g.Interval, Mode: windowMode(g),
-		Layout:  window.LayoutFor(g.SampleCount, windowMode(g), g.Limit),
+		Layout:  layoutOf(g),
 		MaxKeys: g.MaxKeys, Overflow: overflowOf(g), Budget: b,
 	}
 }
@@ -85,7 +99,7 @@ func keyInflight(g *rule.LimitRule, b *window.KeyBudget) window.KeyInflightConfi
 // MaxKeyBytes returns the memory that the key table of a rule takes at full size; 0 for a rule
 // without one.
 func MaxKeyBytes(g *rule.LimitRule) int64 {
-	if g.Param == nil || g.Unlimited {
+	if g.Param == nil || !g.LimitsSome() {
 		return 0
 	}
 	switch shapeOf(g) {

@@ -116,7 +116,7 @@ func (c *compiler) rule(g *rule.LimitRule, counters map[ruleName]*Counters) (*Co
 			return nil, fmt.Errorf("%s: rule %q: %w", g.Pos, g.ID, err)
 		}
 	}
-	if g.Unlimited {
+	if !g.LimitsSome() {
 		return r, nil
 	}
 	m, err := c.memory(g)
@@ -124,7 +124,9 @@ func (c *compiler) rule(g *rule.LimitRule, counters map[ruleName]*Counters) (*Co
 		return nil, fmt.Errorf("%s: rule %q: %w", g.Pos, g.ID, err)
 	}
 	r.memory = m
-	r.ctl = m.controller(g)
+	if !g.Unlimited {
+		r.allowance = m.allowance(g, g.Limit)
+	}
 	if g.Behavior == rule.BehaviorQueue {
 		r.turn = turnQueue
 	}
@@ -133,11 +135,30 @@ func (c *compiler) rule(g *rule.LimitRule, counters map[ruleName]*Counters) (*Co
 		c.feeds = append(c.feeds, r.feed(g))
 		r.ctl = &relatedController{r.ctl}
 	}
-	if r.tracker, _ = r.ctl.(tracker); r.tracker != nil {
+	r.tracker, _ = r.ctl.(tracker)
+	for i := range g.Exceptions {
+		r.except(g, &g.Exceptions[i])
+	}
+	if r.tracker != nil {
 		r.lease = g.Lease
 		r.once = g.Param != nil
 	}
 	return r, nil
+}
+
+// except gives a value of the rule's parameter an allowance of its own.
+func (r *CompiledRule) except(g *rule.LimitRule, e *rule.Exception) {
+	a := new(allowance)
+	if !e.Unlimited {
+		*a = r.memory.allowance(g, e.Limit)
+		if r.tracker == nil {
+			r.tracker, _ = a.ctl.(tracker)
+		}
+	}
+	if r.special == nil {
+		r.special = make(map[string]*allowance, len(g.Exceptions))
+	}
+	r.special[e.Value] = a
 }
 
 // breakerRule compiles a degrade rule. Its breaker goes on if one of the same state key is in force.
@@ -154,7 +175,7 @@ func (c *compiler) breakerRule(d *rule.DegradeRule, counters map[ruleName]*Count
 	ctl := &breakerController{m.breaker, breakerTermsOf(d)}
 	r := &CompiledRule{
 		ID: d.ID, Domain: d.Domain, Resource: d.Resource, Mode: d.Mode, Shadow: d.Shadow, Breaker: true, Response: d.Response,
-		memory: m, ctl: ctl, turn: turnBreaker, tracker: ctl, lease: d.Lease,
+		memory: m, allowance: allowance{ctl: ctl}, turn: turnBreaker, tracker: ctl, lease: d.Lease,
 	}
 	c.count(r, counters)
 	return r, nil

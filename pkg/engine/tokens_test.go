@@ -31,8 +31,8 @@ func tracked(leases ...time.Duration) (*Call, *recorder) {
 	r := &recorder{endings: map[uint32][]ending{}}
 	c := &Call{Domain: "sidecard"}
 	for i, lease := range leases {
-		rule := &CompiledRule{tracker: r, ctl: r, lease: lease, Counters: new(Counters)}
-		c.uses = append(c.uses, use{rule: rule, charged: true})
+		rule := &CompiledRule{tracker: r, allowance: allowance{ctl: r}, lease: lease, Counters: new(Counters)}
+		c.uses = append(c.uses, use{rule: rule, own: &rule.allowance, charged: true})
 		c.grants = append(c.grants, grant{held: hold{n: uint32(i + 1)}})
 	}
 	c.held = len(leases)

@@ -47,6 +47,7 @@ type application struct {
 	r           *rule.LimitRule
 	item, order int
 	budget      *naive.LeapArray
+	limit       int64
 	n, ask      int64
 	refused     bool
 	reason      engine.Reason
@@ -65,7 +66,7 @@ func (m *model) decide(now int64, c *engine.Call) []engine.Verdict {
 			continue
 		}
 		m.nextID++
-		if ok, left := a.budget.TryAcquire(m.nextID, now, a.n, a.r.Limit); ok {
+		if ok, left := a.budget.TryAcquire(m.nextID, now, a.n, a.limit); ok {
 			a.left = left
 		} else if a.r.Shadow {
 			a.refused = true
@@ -74,7 +75,7 @@ func (m *model) decide(now int64, c *engine.Call) []engine.Verdict {
 	for _, a := range all {
 		if c.Items[a.item].Kind == engine.Refund && !a.unspendable {
 			a.budget.Release(now, a.n)
-			_, a.left = a.budget.Peek(now, 1, a.r.Limit)
+			_, a.left = a.budget.Peek(now, 1, a.limit)
 		}
 	}
 	out := make([]engine.Verdict, len(c.Items))
@@ -114,7 +115,7 @@ func (m *model) collect(now int64, c *engine.Call, i int, before []*application)
 }
 
 func (m *model) apply(now int64, q *engine.Request, r *rule.LimitRule, before []*application) *application {
-	a := &application{r: r, n: min(q.Hits, 1<<40), unspendable: r.Unlimited}
+	a := &application{r: r, limit: r.Limit, n: min(q.Hits, 1<<40), unspendable: r.Unlimited}
 	key := "whole"
 	if p := r.Param; p != nil {
 		v, found := q.Attrs.Param(p.Source, strings.ToLower(p.FieldName))
@@ -130,9 +131,14 @@ func (m *model) apply(now int64, q *engine.Request, r *rule.LimitRule, before []
 			return nil
 		default:
 			key = "value " + v
+			for _, e := range r.Exceptions {
+				if e.Value == v {
+					a.limit, a.unspendable = e.Limit, e.Unlimited
+				}
+			}
 		}
 	}
-	if r.Unlimited {
+	if a.unspendable {
 		return a
 	}
 	name := r.Domain + "|" + r.ID + "|" + key
@@ -149,7 +155,7 @@ func (m *model) apply(now int64, q *engine.Request, r *rule.LimitRule, before []
 			a.ask += b.n
 		}
 	}
-	ok, left := a.budget.Peek(now, a.ask, r.Limit)
+	ok, left := a.budget.Peek(now, a.ask, a.limit)
 	a.left = left
 	if !ok {
 		a.refused, a.reason = true, engine.ReasonLimit
@@ -193,7 +199,7 @@ func verdict(now int64, item int, all []*application) engine.Verdict {
 		case a.refused:
 			wait := never
 			if a.reason == engine.ReasonLimit {
-				if d, ok := a.budget.Until(now, a.ask, a.r.Limit); ok {
+				if d, ok := a.budget.Until(now, a.ask, a.limit); ok {
 					wait = max(d, 1) // a refund of the same call may have made room since
 				}
 			}
@@ -207,7 +213,10 @@ func verdict(now int64, item int, all []*application) engine.Verdict {
 	if best == nil {
 		return v
 	}
-	v.Reason, v.Limit = best.reason, best.r.Limit
+	v.Reason, v.Limit = best.reason, best.limit
+	if best.r.Unlimited && best.reason == engine.ReasonMissingParam {
+		v.Limit, v.Unlimited = 0, true
+	}
 	if v.Code == engine.Pass {
 		v.Remaining, v.Reset = best.left, best.budget.Reset(now)
 	} else if longest != never {
@@ -239,6 +248,11 @@ func drawRule(t *rapid.T, i int) rule.LimitRule {
 			FieldName: "x",
 			Pattern:   rapid.SampledFrom([]string{"", "", "v1", "v"}).Draw(t, "pattern"),
 			Match:     rapid.SampledFrom([]rule.MatchStrategy{rule.MatchExact, rule.MatchPrefix, rule.MatchRegex, rule.MatchContains}).Draw(t, "match"),
+		}
+		for _, value := range rapid.SliceOfDistinct(rapid.SampledFrom([]string{"", "v1", "v2"}), rapid.ID[string]).Draw(t, "exceptions") {
+			r.Exceptions = append(r.Exceptions, rule.Exception{
+				Value: value, Limit: rapid.SampledFrom([]int64{0, 1, 2, 7, 20}).Draw(t, "own"), Unlimited: rapid.IntRange(0, 5).Draw(t, "free") == 0,
+			})
 		}
 		r.OnMissing = rapid.SampledFrom([]rule.OnMissing{rule.MissingSkip, rule.MissingLimit, rule.MissingBlock}).Draw(t, "missing")
 	}

@@ -24,11 +24,11 @@ func (c *Call) finish(now int64) {
 
 // release gives hits back. A request whose budget is not known gives nothing back.
 func (u *use) release(now int64) {
-	if u.rule.Unlimited || u.reason != ReasonNone {
+	if u.own.ctl == nil || u.reason != ReasonNone {
 		return
 	}
-	u.rule.ctl.release(now, u.n, u.key)
-	u.left = u.rule.ctl.peek(now, ask{1, 1}, 0, u.key).remaining
+	u.own.ctl.release(now, u.n, u.key)
+	u.left = u.own.ctl.peek(now, ask{1, 1}, 0, u.key).remaining
 }
 
 func (u *use) count(overall Code, again bool) {
@@ -73,12 +73,12 @@ func (u *use) retryAfter(now int64, maxWait time.Duration) time.Duration {
 	if u.reason != ReasonLimit && u.reason != ReasonDeadline && u.reason != ReasonBreaker {
 		return never
 	}
-	d, ok := u.rule.ctl.until(now, u.ask.total, maxWait, u.key)
+	d, ok := u.own.ctl.until(now, u.ask.total, maxWait, u.key)
 	if !ok {
 		return never
 	}
 	// Several requests of a call that queue behind each other may be too many for any moment.
-	if u.rule.turn == turnQueue && u.ask.first != u.ask.total && !u.rule.ctl.peek(now+int64(d), u.ask, maxWait, u.key).ok {
+	if u.rule.turn == turnQueue && u.ask.first != u.ask.total && !u.own.ctl.peek(now+int64(d), u.ask, maxWait, u.key).ok {
 		return never
 	}
 	return max(d, 1) // it was refused, so there is a wait, however much room came back since
@@ -104,7 +104,7 @@ func (v *Verdict) decide(now int64, maxWait time.Duration, uses []use) {
 			if v.Code == Pass || w > longest || w == longest && u.rule.order < best.rule.order {
 				v.Code, best, longest = Block, u, w
 			}
-		case v.Code == Block || u.rule.Unlimited || u.rule.Breaker || u.reason != ReasonNone:
+		case v.Code == Block || u.own.ctl == nil || u.rule.Breaker || u.reason != ReasonNone:
 		case best == nil || u.left < best.left || u.left == best.left && u.rule.order < best.rule.order:
 			best = u
 		}
@@ -112,23 +112,22 @@ func (v *Verdict) decide(now int64, maxWait time.Duration, uses []use) {
 	if best == nil {
 		return
 	}
-	v.Rule, v.Limit, v.Reason = best.rule, best.rule.Limit+best.rule.Burst, best.reason
+	v.Rule, v.Limit, v.Unlimited, v.Reason = best.rule, best.own.limit, best.own.ctl == nil, best.reason
 	switch {
 	case v.Code == Pass:
 		v.Remaining = best.left
-		v.Wait, v.Queue = longestWait(uses)
-		v.Reset = best.rule.ctl.reset(now, best.key)
+		v.wait(uses)
+		v.Reset = best.own.ctl.reset(now, best.key)
 	case longest != never:
 		v.Reset = longest
 	}
 }
 
-// longestWait returns the longest wait that a request is promised, and the rule that promises it.
-func longestWait(uses []use) (w time.Duration, by *CompiledRule) {
+// wait notes the longest wait that a request is promised, and the rule that promises it.
+func (v *Verdict) wait(uses []use) {
 	for i := range uses {
-		if u := &uses[i]; !u.rule.Shadow && u.wait > w {
-			w, by = u.wait, u.rule
+		if u := &uses[i]; !u.rule.Shadow && u.wait > v.Wait {
+			v.Wait, v.Queue, v.queueLimit = u.wait, u.rule, u.own.limit
 		}
 	}
-	return w, by
 }

@@ -86,7 +86,7 @@ func appendStatus(dst []byte, v *engine.Verdict) []byte {
 		code = codeOverLimit
 	}
 	dst = appendVarint(dst, 1, code)
-	if v.Rule == nil || v.Rule.Unlimited {
+	if v.Rule == nil || v.Unlimited {
 		return dst
 	}
 	if !v.Rule.Breaker { // which has no limit that something could remain of

@@ -47,7 +47,7 @@ func expected(c *engine.Call, items []int32, body string) *rls.RateLimitResponse
 		if v.ShadowRule != nil && shadow == nil {
 			shadow = v
 		}
-		if v.Rule == nil || v.Rule.Unlimited {
+		if v.Rule == nil || v.Unlimited {
 			continue
 		}
 		unit, multiplier := rls.RateLimitResponse_RateLimit_SECOND, int64(v.Rule.Interval/time.Second)
@@ -116,7 +116,7 @@ func TestEncode(t *testing.T) {
 		{"unmatched, empty", engine.Call{Verdicts: make([]engine.Verdict, 1)}, []int32{0, noItem}, ""},
 		{"pass", engine.Call{Verdicts: []engine.Verdict{{Rule: perSecond, Limit: 100, Remaining: 99, Reset: 300 * time.Millisecond}}}, []int32{noItem, 0}, ""},
 		{"pass, none left", engine.Call{Verdicts: []engine.Verdict{{Rule: perSecond, Limit: 100}}}, []int32{0}, ""},
-		{"unlimited", engine.Call{Verdicts: []engine.Verdict{{Rule: &engine.CompiledRule{ID: "u", Unlimited: true, Interval: time.Second}, Remaining: math.MaxInt64}}}, []int32{0}, ""},
+		{"unlimited", engine.Call{Verdicts: []engine.Verdict{{Unlimited: true, Rule: &engine.CompiledRule{ID: "u", Unlimited: true, Interval: time.Second}, Remaining: math.MaxInt64}}}, []int32{0}, ""},
 		{"remaining beyond 32 bits", engine.Call{Verdicts: []engine.Verdict{{Rule: perSecond, Limit: math.MaxInt32, Remaining: 1 << 40}}}, []int32{0}, ""},
 		{"shadow", engine.Call{Verdicts: []engine.Verdict{{}, {Rule: perSecond, Limit: 100, ShadowRule: &engine.CompiledRule{ID: "dark"}}}}, []int32{0, 1}, ""},
 		{"refused", engine.Call{Overall: engine.Block, Verdicts: []engine.Verdict{
@@ -180,10 +180,9 @@ func TestEncodeProperties(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rule := rapid.Custom(func(rt *rapid.T) *engine.CompiledRule {
 			return &engine.CompiledRule{
-				ID:        strings.ToValidUTF8(rapid.StringN(1, 200, -1).Draw(rt, "id"), "?"),
-				Resource:  strings.ToValidUTF8(rapid.String().Draw(rt, "resource"), "?"),
-				Interval:  time.Duration(rapid.IntRange(1, 1<<20).Draw(rt, "interval")) * time.Second,
-				Unlimited: rapid.Bool().Draw(rt, "unlimited"),
+				ID:       strings.ToValidUTF8(rapid.StringN(1, 200, -1).Draw(rt, "id"), "?"),
+				Resource: strings.ToValidUTF8(rapid.String().Draw(rt, "resource"), "?"),
+				Interval: time.Duration(rapid.IntRange(1, 1<<20).Draw(rt, "interval")) * time.Second,
 			}
 		})
 		c := engine.Call{Overall: engine.Code(rapid.IntRange(0, 1).Draw(rt, "overall"))}
@@ -191,6 +190,7 @@ func TestEncodeProperties(t *testing.T) {
 		for range rapid.IntRange(0, 4).Draw(rt, "n") {
 			v := engine.Verdict{
 				Limit:     rapid.Int64Range(0, math.MaxInt32).Draw(rt, "limit"),
+				Unlimited: rapid.Bool().Draw(rt, "unlimited"),
 				Remaining: rapid.Int64Min(0).Draw(rt, "remaining"),
 				Reset:     time.Duration(rapid.Int64Range(0, 1<<52).Draw(rt, "reset")),
 				Reason:    engine.Reason(rapid.IntRange(0, 4).Draw(rt, "reason")),

@@ -42,7 +42,7 @@ func (f *fileLoad) loadNamed(k kind, root *node) {
 
 // list reads a list of one kind.
 func (f *fileLoad) list(k kind, at spot, n *node) {
-	if k == kindGatewayFlow || k == kindFlow {
+	if k == kindGatewayFlow || k == kindParamFlow || k == kindFlow {
 		const most = 1 << 14 // there may be as many mistakes as items, which take no room
 		more := min(len(n.items), most)
 		f.set.Limits = slices.Grow(f.set.Limits, more)
@@ -62,6 +62,8 @@ func (f *fileLoad) list(k kind, at spot, n *node) {
 		switch k {
 		case kindGatewayFlow:
 			f.gatewayFlow(where, item)
+		case kindParamFlow:
+			f.paramFlow(where, item)
 		case kindFlow:
 			f.flow(where, item)
 		case kindAPIDefinition:

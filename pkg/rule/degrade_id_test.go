@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,8 +154,8 @@ func withoutPlaces(ps Problems) map[string]int {
 	out := make(map[string]int)
 	for _, p := range ps {
 		p.Pos = Position{}
-		if len(p.Message) > 60 {
-			p.Message = p.Message[:30] // a place of the other rule follows
+		if i := strings.Index(p.Message, "the rule at "); i >= 0 {
+			p.Message = p.Message[:i] // the place of the other rule follows
 		}
 		out[p.String()]++
 	}

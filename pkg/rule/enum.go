@@ -38,6 +38,13 @@ var (
 		{name: "relate", number: relationRelate},
 		{name: "chain", number: relationChain},
 	}}
+	// Parameters have no warm-up, which is said where the rule is checked.
+	paramBehaviors = &enumeration{members: []enumMember{
+		{name: "reject", number: int64(BehaviorReject)},
+		{name: "warm_up", number: int64(BehaviorWarmUp)},
+		{name: "queue", alias: "uniform_queueing", number: int64(BehaviorQueue)},
+		{name: "warm_up_queue", number: int64(BehaviorWarmUpQueue)},
+	}}
 	matchStrategies = &enumeration{members: []enumMember{
 		{name: "exact", number: int64(MatchExact)},
 		{name: "prefix", number: int64(MatchPrefix)},

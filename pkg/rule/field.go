@@ -35,6 +35,12 @@ func (fd field[T]) require() field[T] {
 	return fd
 }
 
+// optional is a field without a default, for which nothing stands when it is absent.
+func (fd field[T]) optional() field[T] {
+	fd.def, fd.absent = "", nil
+	return fd
+}
+
 // located is the value of a field and where it stands. The zero value is a field not yet decoded.
 type located[V any] struct {
 	v     V

@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -116,10 +117,7 @@ func TestFlowMeaning(t *testing.T) {
 			got := set.Limits[0]
 			want := tt.want
 			want.Kind, want.Pos, want.DerivedID, want.Resource, want.Count, want.Limit, want.Scale = LimitFlow, got.Pos, true, "a", got.Count, 2, 1
-			if (got.Param == nil) != (want.Param == nil) || got.Param != nil && *got.Param != *want.Param {
-				t.Errorf("param %v, want %v", got.Param, want.Param)
-			}
-			if got.Param, want.Param = nil, nil; got != want {
+			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got\n%+v\nwant\n%+v", got, want)
 			}
 		})

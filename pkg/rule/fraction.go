@@ -81,11 +81,11 @@ func slowRates(count *big.Rat, seconds int64) []rate {
 	return []rate{{limit: 1, seconds: exact.seconds + 1}, exact}
 }
 
-// offer words rates as what to write.
-func offer(rates []rate) string {
+// offer words rates as what to write in a rule of the kind.
+func offer(rates []rate, k LimitKind) string {
 	var words []string
 	for _, r := range rates {
-		words = append(words, fmt.Sprintf("count %d with intervalSec %d", r.limit, r.seconds))
+		words = append(words, fmt.Sprintf("count %d with %s %d", r.limit, limitWords[k].interval, r.seconds))
 	}
 	if len(words) == 0 {
 		return "write a whole number, or 0 to block everything"

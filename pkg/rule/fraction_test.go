@@ -88,7 +88,7 @@ func TestSlowRates(t *testing.T) {
 		if reason != "" {
 			t.Fatal(reason)
 		}
-		if got := offer(nearestRates(exact, 5)); got != want {
+		if got := offer(nearestRates(exact, 5), LimitGateway); got != want {
 			t.Errorf("%s per 5 s: %s, want %s", count, got, want)
 		}
 	}

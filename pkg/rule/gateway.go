@@ -42,6 +42,7 @@ var gatewaySchema = schema[limitDraft]{what: "a gateway flow rule", fields: appe
 			func(d *limitDraft) *located[int64] { return &d.maxQueueing }),
 		mappingField("paramItem", "the parameter whose values are limited one by one", &paramSchema,
 			func(d *limitDraft) *located[*paramDraft] { return &d.param }),
+		exceptionsField(),
 
 		enumField("window", "how the limit holds over time", windowModes, int64(WindowAligned),
 			func(d *limitDraft) *located[int64] { return &d.window }),
@@ -64,7 +65,6 @@ var gatewaySchema = schema[limitDraft]{what: "a gateway flow rule", fields: appe
 		refusedField[limitDraft]("clusterConfig", "cluster mode"),
 		refusedField[limitDraft]("warmUpPeriodSec", "warm-up"),
 		refusedField[limitDraft]("warmUpColdFactor", "warm-up"),
-		refusedField[limitDraft]("paramFlowItemList", "paramFlowItemList"),
 	},
 	ignoredFields[limitDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
 ), mistaken: map[string]string{"maxQueueingTimeMs": "maxQueueingTimeoutMs", "burstCount": "burst", "durationInSec": "intervalSec"}}

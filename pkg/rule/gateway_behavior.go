@@ -35,10 +35,7 @@ func (f *fileLoad) checkQueueing(d *limitDraft, r *LimitRule) {
 	}
 	cost := r.Interval / time.Duration(r.Limit)
 	if r.MaxQueueing < cost || r.MaxQueueing == cost && r.Kind != LimitFlow {
-		at, name := d.maxQueueing.at, "maxQueueingTimeoutMs"
-		if r.Kind == LimitFlow {
-			name = "maxQueueingTimeMs"
-		}
+		at, name := d.maxQueueing.at, limitWords[r.Kind].queueing
 		if !d.maxQueueing.given {
 			at = d.behavior.at
 		}
@@ -64,13 +61,16 @@ func (f *fileLoad) checkTokenBucket(d *limitDraft, r *LimitRule) {
 	if _, ok := windowScale.wholeRate(d.count.v.exact, seconds); !ok {
 		rates = nearestRates(big.NewRat(r.Limit, r.Scale), seconds)
 	}
-	f.fail(d.count.at, fmt.Sprintf("%s makes a token bucket that never holds one request: nothing would pass", clip(d.count.v.text)), offer(rates)+", or add a burst")
+	f.fail(d.count.at, fmt.Sprintf("%s makes a token bucket that never holds one request: nothing would pass", clip(d.count.v.text)), offer(rates, r.Kind)+", or add a burst")
 }
 
 // checkBurst fills in what may pass above the limit.
 func (f *fileLoad) checkBurst(d *limitDraft, r *LimitRule) {
 	switch {
-	case !d.burst.ok || !d.count.ok || d.burst.v == 0 || r.Unlimited:
+	case !d.burst.ok || !d.count.ok || d.burst.v == 0:
+	case d.admitsSome() && (r.Unlimited || r.Limit == 0):
+		r.Burst = d.burst.v // of the exceptions
+	case r.Unlimited:
 	case d.count.v.exact.Sign() == 0:
 		f.warn(d.burst.at, "means nothing: a count of 0 blocks everything", "")
 	case d.burst.v > MaxLimit-r.Limit:

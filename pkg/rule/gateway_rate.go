@@ -2,7 +2,6 @@ package rule
 
 import (
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -65,7 +64,7 @@ func (f *fileLoad) checkRate(d *limitDraft, seconds int64, r *LimitRule) {
 	}
 	whole, ok := bounds.wholeRate(count.exact, seconds)
 	if !ok {
-		f.fail(d.count.at, fmt.Sprintf("%s per %d s %s", clip(count.text), seconds, why), offer(nearestRates(count.exact, seconds)))
+		f.fail(d.count.at, fmt.Sprintf("%s per %d s %s", clip(count.text), seconds, why), offer(nearestRates(count.exact, seconds), r.Kind))
 		return
 	}
 	r.Limit, r.Interval, r.Scale = whole.limit, time.Duration(whole.seconds)*time.Second, whole.seconds/seconds
@@ -76,7 +75,7 @@ func (f *fileLoad) checkRate(d *limitDraft, seconds int64, r *LimitRule) {
 
 // unlimited says whether the count, which is valid, is above what is enforced.
 func (f *fileLoad) unlimited(d *limitDraft, r *LimitRule) bool {
-	if d.count.v.exact.Cmp(big.NewRat(MaxLimit, 1)) <= 0 {
+	if !aboveMax(d.count.v.exact) {
 		return false
 	}
 	r.Limit, r.Unlimited = MaxLimit, true

@@ -36,7 +36,7 @@ func TestGatewayFlowProblems(t *testing.T) {
 		{"smallest", `[{"resource": "a", "count": 1}]`, ""},
 		{"not a mapping", `["a"]`, `1:2: error: [0]: is a string, not a gateway flow rule`},
 		{"unknown field", `[{"resource": "a", "count": 1, "intervalsec": 3}]`, `1:32: error: [0]: unknown field "intervalsec"; did you mean "intervalSec"?`},
-		{"unlike any field", `[{"resource": "a", "count": 1, "xyzzy": 3}]`, `1:32: error: [0]: unknown field "xyzzy"; there are id, resource, resourceMode, grade, count, intervalSec, interval, intervalUnit, controlBehavior, burst, maxQueueingTimeoutMs, paramItem, window, sampleCount, onMissing, maxKeys, overflow, leaseMs, blockResponse, shadow, clusterMode`},
+		{"unlike any field", `[{"resource": "a", "count": 1, "xyzzy": 3}]`, `1:32: error: [0]: unknown field "xyzzy"; there are id, resource, resourceMode, grade, count, intervalSec, interval, intervalUnit, controlBehavior, burst, maxQueueingTimeoutMs, paramItem, paramFlowItemList, window, sampleCount, onMissing, maxKeys, overflow, leaseMs, blockResponse, shadow, clusterMode`},
 		{"duplicate key", `[{"resource": "a", "count": 1, "count": 2}]`, `1:32: error: duplicate key "count"; it is at 1:20 already`},
 		{"no resource, no count", `[{"grade": 1}]`, "1:2: error: [0].resource: is missing: the route id, or the name of an API group\n1:2: error: [0].count: is missing: how many requests may pass per interval, or be under way at a time"},
 		{"null is absent", `[{"resource": "a", "count": null, "burst": null, "paramItem": null}]`, `1:2: error: [0].count: is missing: how many requests may pass per interval, or be under way at a time`},
@@ -60,7 +60,6 @@ func TestGatewayFlowProblems(t *testing.T) {
 		{"warm-up with queueing", `[{"resource": "a", "count": 1, "controlBehavior": 3}]`, `1:51: error: [0].controlBehavior: warm-up with queueing` + unsupported},
 		{"negative burst", `[{"resource": "a", "count": 1, "burst": -1}]`, `1:41: error: [0].burst: is -1; it must be from 0 to 2147483647`},
 		{"path parameter", `[{"resource": "a", "count": 1, "paramItem": {"parseStrategy": "path_param", "fieldName": "id"}}]`, `1:63: error: [0].paramItem.parseStrategy: parseStrategy path_param` + unsupported},
-		{"exceptions", `[{"resource": "a", "count": 1, "burst": 0, "paramFlowItemList": []}]`, `1:65: error: [0].paramFlowItemList: paramFlowItemList` + unsupported},
 		{"window by number", `[{"resource": "a", "count": 1, "window": 1}]`, `1:42: error: [0].window: is 1; there are aligned, strict, token-bucket`},
 
 		{"what dashboards write", `[{"resource": "a", "count": 1, "controlBehavior": 0, "burst": 0, "maxQueueingTimeoutMs": 500}]`, ""},

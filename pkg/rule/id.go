@@ -64,7 +64,7 @@ func deriveID(r *LimitRule, seconds int64) string {
 	if r.Grade != GradeConcurrency {
 		b.WriteString("/" + strconv.FormatInt(seconds, 10) + "s/" + r.Window.String())
 	}
-	if p := r.Param; p != nil && p.Source != SourceOrigin {
+	if p := r.Param; p != nil && r.Kind != LimitFlow {
 		b.WriteString("/" + p.Source.String())
 		if p.FieldName != "" {
 			b.WriteString(":" + escapeID(p.name()))

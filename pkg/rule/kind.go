@@ -36,7 +36,7 @@ func (k kind) stem() string { return kinds[k].stems[0] }
 var kinds = [numKinds]kindInfo{
 	kindGatewayFlow: {
 		item: "a gateway flow rule", stems: []string{"gw-flow-rules", "gateway-flow-rules"}, bundleKey: "gatewayFlowRules", supported: true,
-		marks: []string{"resourceMode", "paramItem", "intervalSec", "interval", "intervalUnit", "maxQueueingTimeoutMs", "burst", "onMissing"},
+		marks: []string{"resourceMode", "paramItem", "intervalSec", "interval", "intervalUnit", "maxQueueingTimeoutMs", "burst"},
 	},
 	kindAPIDefinition: {
 		item: "an API definition", stems: []string{"gw-api-definitions", "gw-api-group-rules", "gateway-api-definitions"}, bundleKey: "apiDefinitions", supported: true,
@@ -47,8 +47,8 @@ var kinds = [numKinds]kindInfo{
 		marks: []string{"limitApp", "strategy", "refResource", "clusterMode", "clusterConfig", "maxQueueingTimeMs", "tokenCalculateStrategy", "relationStrategy", "statIntervalInMs"},
 	},
 	kindParamFlow: {
-		item: "a hot-parameter rule", stems: []string{"param-flow-rules", "param-rules"}, bundleKey: "paramFlowRules",
-		marks: []string{"paramIdx", "durationInSec", "burstCount", "paramFlowItemList"},
+		item: "a hot-parameter rule", stems: []string{"param-flow-rules", "param-rules"}, bundleKey: "paramFlowRules", supported: true,
+		marks: []string{"paramIdx", "paramKey", "durationInSec", "burstCount"},
 	},
 	kindDegrade: {
 		item: "a degrade rule", stems: []string{"degrade-rules"}, bundleKey: "degradeRules", supported: true,
@@ -115,10 +115,10 @@ func surelyGateway(n *node) bool {
 // misplaced tells a rule of another kind in a list of k, if its fields leave no doubt.
 func (k kind) misplaced(n *node) (other kind, marks []string, yes bool) {
 	other, marks = classify(n)
-	if k == kindGatewayFlow && len(marks) == 1 && gatewaySchema.likely(marks[0]) {
+	if k == kindGatewayFlow && len(marks) == 1 && gatewaySchema.likely(marks[0]) || k == kindParamFlow && len(marks) == 1 && paramFlowSchema.likely(marks[0]) {
 		return 0, nil, false
 	}
-	if k == kindFlow && other == kindGatewayFlow && !surelyGateway(n) {
+	if (k == kindFlow || k == kindParamFlow) && other == kindGatewayFlow && !surelyGateway(n) {
 		return 0, nil, false
 	}
 	if len(marks) == 0 || other == k || len(n.having(k.info().marks...)) > 0 {

@@ -19,10 +19,22 @@ type limitDraft struct {
 	onMissing, maxKeys, overflow located[int64]
 	shadow                       located[bool]
 
+	// Of rules with a parameter.
+	exceptions located[[]exceptionDraft]
+	paramIdx   located[int64]
+	paramKey   located[string]
+
 	// Of flow rules alone.
 	regex                 located[bool]
 	limitApp, refResource located[string]
 	relation              located[int64]
+}
+
+// limitWords are the names that the kinds have for the same fields.
+var limitWords = [...]struct{ interval, queueing string }{
+	LimitGateway: {"intervalSec", "maxQueueingTimeoutMs"},
+	LimitParam:   {"durationInSec", "maxQueueingTimeMs"},
+	LimitFlow:    {"intervalSec", "maxQueueingTimeMs"},
 }
 
 // limit turns a rule that was decoded into its meaning, and adds it to the set if there has been no
@@ -50,11 +62,14 @@ func (f *fileLoad) limit(kind LimitKind, at spot, d *limitDraft, before int) {
 			f.refer(d.resource.at, r.Mode, r.Resource)
 		}
 	}
-	if kind == LimitFlow {
+	switch kind {
+	case LimitFlow:
 		f.checkExpression(d, &r)
 		f.checkOrigin(d, &r)
 		f.checkRelation(d, &r)
-	} else {
+	case LimitParam:
+		r.Param = f.checkHotParam(at, d)
+	default:
 		r.Param = f.checkParam(d)
 	}
 	if d.response.given && d.response.ok {
@@ -65,6 +80,9 @@ func (f *fileLoad) limit(kind LimitKind, at spot, d *limitDraft, before int) {
 		f.checkConcurrency(d, &r)
 	} else {
 		f.checkFlow(d, seconds, ok, &r)
+	}
+	if f.errors == before {
+		f.checkExceptions(d, &r)
 	}
 	if f.errors > before {
 		return

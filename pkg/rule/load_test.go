@@ -65,13 +65,12 @@ func TestFileProblems(t *testing.T) {
 			`shop-flow-rules.json:1:2: error: [0]: looks like a gateway flow rule (it has resourceMode, intervalSec, burst), not a flow rule; fix: move it to a file named …gw-flow-rules`},
 		{"a degrade rule in a flow file", "shop-flow-rules.json", `[{"resource": "a", "count": 10, "timeWindow": 1}]`,
 			`shop-flow-rules.json:1:2: error: [0]: looks like a degrade rule (it has timeWindow), not a flow rule; fix: move it to a file named …degrade-rules`},
-		{"param-flow rules", "param-flow-rules.json", `[]`, `param-flow-rules.json:1:1: error: param-flow-rules are not supported by this version`},
-		{"param rules", "a-param-rules.yaml", "[]\n", `a-param-rules.yaml:1:1: error: param-flow-rules are not supported by this version`},
+		{"param-flow rules", "param-flow-rules.json", `[]`, ``},
+		{"param rules", "a-param-rules.yaml", "[]\n", ``},
 		{"degrade rules", "shop-degrade-rules.json", `[]`, ``},
 		{"system rules", "system-rules.json", `[]`, `system-rules.json:1:1: error: system-rules are not supported by this version`},
 		{"authority rules", "authority-rules.json", `[]`, `authority-rules.json:1:1: error: authority-rules are not supported by this version`},
 		{"other kinds in a bundle", "b.yaml", "flowRules: []\nparamFlowRules: []\nsystemRules: []\nauthorityRules: []\n", strings.Join([]string{
-			`b.yaml:2:17: error: paramFlowRules: paramFlowRules are not supported by this version`,
 			`b.yaml:3:14: error: systemRules: systemRules are not supported by this version`,
 			`b.yaml:4:17: error: authorityRules: authorityRules are not supported by this version`}, "\n")},
 

@@ -5,6 +5,7 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -190,8 +191,25 @@ type LimitRule struct {
 	MaxKeys   int        // most parameter values tracked at a time
 	Overflow  Overflow
 
+	// Exceptions are the values of Param that have a limit of their own, each value once, in file order.
+	Exceptions []Exception
+
 	Response *BlockResponse // what a refused request is answered with; nil: what the daemon answers anyway
 	Shadow   bool
+}
+
+// Exception is a value of a rule's parameter with a limit of its own, over the rule's interval and beside
+// its burst. Values are compared byte for byte with the text that a request has.
+type Exception struct {
+	Value     string
+	Count     string // as written, for views
+	Limit     int64  // requests per Interval, or calls under way; 0 refuses all, whatever the burst is
+	Unlimited bool   // the count is above MaxLimit: the value is never refused
+}
+
+// LimitsSome says whether the rule refuses anything: it does, or one of its exceptions.
+func (r *LimitRule) LimitsSome() bool {
+	return !r.Unlimited || slices.ContainsFunc(r.Exceptions, func(e Exception) bool { return !e.Unlimited })
 }
 
 // BlockResponse is the answer to a refused request. Load accepts only what can neither add a header

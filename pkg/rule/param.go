@@ -34,9 +34,10 @@ var paramSchema = schema[paramDraft]{what: "a parameter item", fields: append(
 	ignoredFields[paramDraft]("index")...,
 )}
 
-// The names of parseStrategy. The sources are in the order of ParamSource.
+// The names of the sources, in the order of ParamSource.
 var sourceNames = [...]string{
 	SourceClientIP: "client_ip", SourceHost: "host", SourceHeader: "header", SourceURLParam: "url_param", SourceCookie: "cookie",
+	SourcePathParam: pathParam, SourceAttribute: "attribute", SourceArgument: "argument", SourceOrigin: "origin",
 }
 
 const (
@@ -44,11 +45,9 @@ const (
 	refusedPathParam = "parseStrategy path_param"
 )
 
-// String returns the name that parseStrategy takes, and origin for SourceOrigin.
+// String returns the name that parseStrategy takes, and attribute, argument and origin for those that no
+// gateway rule has.
 func (s ParamSource) String() string {
-	if s == SourceOrigin {
-		return "origin"
-	}
 	if int(s) < len(sourceNames) {
 		return sourceNames[s]
 	}

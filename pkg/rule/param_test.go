@@ -44,7 +44,7 @@ func TestParseStrategyTables(t *testing.T) {
 		{ParamCodesSentinel, `"host"`, "x", "host with a fieldName makes no sense; fix: remove the fieldName"},
 		{ParamCodesURLFirst, `"cookie"`, "", "cookie without a fieldName makes no sense; fix: add the fieldName"},
 	}
-	for _, name := range sourceNames {
+	for _, name := range sourceNames[:SourcePathParam] {
 		for _, codes := range []ParamCodes{ParamCodesSentinel, ParamCodesURLFirst} {
 			field := ""
 			if named(name) {

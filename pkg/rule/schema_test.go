@@ -17,6 +17,8 @@ func TestEveryDeclaredField(t *testing.T) {
 	everyField(t, &apiSchema, `{"apiName": "a", "predicateItems": [{"pattern": "/a"}], FIELD}`, "gw-api-definitions.json", "[%s]")
 	everyField(t, &itemSchema, `{"pattern": "/a", FIELD}`, "gw-api-definitions.json", `[{"apiName": "a", "predicateItems": [%s]}]`)
 	everyField(t, &flowSchema, `{"resource": "a", "count": 1, "strategy": 0, FIELD}`, "flow-rules.json", "[%s]")
+	everyField(t, &paramFlowSchema, `{"resource": "a", "count": 1, "paramIdx": 0, FIELD}`, "param-flow-rules.json", "[%s]")
+	everyField(t, &exceptionSchema, `{"object": "a", "count": 1, FIELD}`, "param-flow-rules.json", `[{"resource": "a", "count": 1, "paramIdx": 0, "paramFlowItemList": [%s]}]`)
 	everyField(t, &degradeSchema, `{"resource": "a", "count": 1, "timeWindow": 1, FIELD}`, "degrade-rules.json", "[%s]")
 	everyField(t, &slidingSchema, `{"type": "count", FIELD}`, "degrade-rules.json", `[{"resource": "a", "count": 1, "timeWindow": 1, "slidingWindow": %s}]`)
 	everyField(t, &bundleSchema, `{"gatewayFlowRules": [], FIELD}`, "b.json", "%s")
@@ -41,7 +43,7 @@ func everyField[T any](t *testing.T, s *schema[T], mapping, file, around string)
 		}
 		// No field takes a list of lists of nulls. The field must not be there already.
 		text := strings.Replace(mapping, "FIELD", fmt.Sprintf("%q: [[null]]", fd.name), 1)
-		for _, had := range []string{`"resource": "a", `, `"count": 1, `, `"timeWindow": 1, `, `"type": "count", `, `"burst": 0, `, `"strategy": 0, `, `"body": "a", `, `"parseStrategy": 0, `, `"apiName": "a", `, `"predicateItems": [{"pattern": "/a"}], `, `"pattern": "/a", `, `"gatewayFlowRules": [], `} {
+		for _, had := range []string{`"resource": "a", `, `"count": 1, `, `"timeWindow": 1, `, `"type": "count", `, `"burst": 0, `, `"strategy": 0, `, `"body": "a", `, `"parseStrategy": 0, `, `"paramIdx": 0, `, `"object": "a", `, `"apiName": "a", `, `"predicateItems": [{"pattern": "/a"}], `, `"pattern": "/a", `, `"gatewayFlowRules": [], `} {
 			if strings.HasPrefix(had, fmt.Sprintf("%q", fd.name)) {
 				text = strings.Replace(text, had, "", 1)
 			}
@@ -80,7 +82,7 @@ func (n *node) within(minimum, maximum int64) bool {
 // TestEveryEnumerationMember reads each value by number, by name and by its other name.
 func TestEveryEnumerationMember(t *testing.T) {
 	t.Parallel()
-	all := []*enumeration{resourceModes, grades, controlBehaviors, relations, matchStrategies, pathMatches, intervalUnits, windowModes, missingChoices, overflowChoices, paramCodeTables, degradeGrades, openAtChoices, slidingTypes, &strategyTables[0], &strategyTables[1]}
+	all := []*enumeration{resourceModes, grades, controlBehaviors, paramBehaviors, classTypes, relations, matchStrategies, pathMatches, intervalUnits, windowModes, missingChoices, overflowChoices, paramCodeTables, degradeGrades, openAtChoices, slidingTypes, &strategyTables[0], &strategyTables[1]}
 	for _, e := range all {
 		for _, want := range e.members {
 			forms := []*node{{kind: stringNode, text: want.name}}

@@ -65,6 +65,7 @@ type entry struct {
 type Bag struct {
 	known    [knownCount]field
 	entries  []entry // in the order sent
+	args     []field // by their number
 	reported bool
 
 	// What resolve derives from known, once.
@@ -93,6 +94,8 @@ func (b *Bag) Reset() {
 	b.known = [knownCount]field{}
 	clear(b.entries) // a bag at rest pins nobody's receive buffer
 	b.entries = b.entries[:0]
+	clear(b.args)
+	b.args = b.args[:0]
 	b.reported = false
 	b.resolved = false
 	b.path, b.pathTooLarge, b.query = "", false, ""
@@ -115,7 +118,8 @@ func (b *Bag) Reset() {
 //	query.NAME                                  a URL parameter, unless the query of the path has it
 //	cookie.NAME                                 a cookie; beats the Cookie header
 //	cookie                                      the whole Cookie header
-//	arg.N                                       a positional argument, never a header or the like
+//	arg.N                                       a positional argument, from arg.0 to arg.63, never a header or
+//	                                            the like
 //	sidecard.token, sidecard.code, sidecard.flags  a completion report
 //	any other name                              a header (any case), URL parameter or cookie of that
 //	                                            name, for those that no form above gives
@@ -177,7 +181,8 @@ func (b *Bag) addNamed(key, value string) {
 		k, name = kindQuery, n
 	} else if n, ok := strings.CutPrefix(key, "cookie."); ok {
 		k, name = kindCookie, n
-	} else if strings.HasPrefix(key, "arg.") {
+	} else if n, ok := strings.CutPrefix(key, "arg."); ok {
+		b.addArgument(n, value)
 		return
 	}
 	b.entries = append(b.entries, entry{k, name, value})

@@ -7,12 +7,15 @@ import (
 
 var _ engine.Attrs = (*Bag)(nil)
 
-// Param returns a header, URL parameter or cookie of the request; client address and host are no
-// parameters but fields that Request fills. The name of a header must be in lower case. A header is
+// Param returns a header, URL parameter, cookie, argument or attribute of the request; client address, host
+// and caller are no parameters but fields that Request fills. The name of a header must be in lower case. A header is
 // its header.NAME attribute, else the bare one, without blanks around it; a URL parameter is what
 // the query of the path has, else query.NAME, else the bare one; a cookie is cookie.NAME, else what
 // the Cookie header has, else the bare one. A query or Cookie header above 64 KiB that would have to
 // be searched is TooLarge. Nothing is parsed before a rule asks for it.
+// An argument is named by its number, or, counted from the end, by -1 for the last one and so on; there are as
+// many as come without a gap from arg.0 on. An attribute is named by its key: path and method come in their one
+// spelling, other keys as they were sent, and those with a dot are none.
 func (b *Bag) Param(source rule.ParamSource, name string) (string, engine.Presence) {
 	b.resolve()
 	switch source {
@@ -22,6 +25,10 @@ func (b *Bag) Param(source rule.ParamSource, name string) (string, engine.Presen
 		return b.urlParam(name)
 	case rule.SourceCookie:
 		return b.cookie(name)
+	case rule.SourceArgument:
+		return b.argument(name)
+	case rule.SourceAttribute:
+		return b.attribute(name)
 	}
 	return "", engine.Absent
 }

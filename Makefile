@@ -28,7 +28,7 @@ BUF ?= $(BUF_VENV)/bin/buf
 RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 SIDECARD := $(CURDIR)/bin/sidecard
-MODULES := . bench test/manifests
+MODULES := . bench test/manifests test/monitoring
 export ENVOY SIDECARD KUBERNETES_VALIDATE
 
 .DEFAULT_GOAL := help
@@ -42,7 +42,7 @@ build: ## Build bin/sidecard, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(SIDECARD) ./cmd/sidecard
 
 .PHONY: test
-test: lint generated race interleave cases e2e manifests ## Run everything that must hold before a change lands; CI runs this
+test: lint generated race interleave cases e2e manifests monitoring ## Run everything that must hold before a change lands; CI runs this
 	cd bench && $(GO) test ./...
 
 .PHONY: race
@@ -65,6 +65,10 @@ e2e: build envoy ## Run the end-to-end tests: the built daemon behind a real Env
 .PHONY: manifests
 manifests: build envoy ## Render the Kubernetes manifests and validate them
 	cd test/manifests && $(GO) test ./...
+
+.PHONY: monitoring
+monitoring: ## Check the dashboard and the alert rules against the metrics, and run the alert rules
+	cd test/monitoring && $(GO) test ./...
 
 .PHONY: lint
 lint: ## Check formatting, go vet and staticcheck in all modules and build tags

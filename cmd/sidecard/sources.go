@@ -4,6 +4,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/sidecard/sidecard/internal/calls"
 	"github.com/sidecard/sidecard/internal/metrics"
 	"github.com/sidecard/sidecard/pkg/rule"
 )
@@ -34,7 +35,7 @@ func (d *daemon) keys() metrics.Keys {
 func (d *daemon) callCounts() metrics.Calls {
 	c := metrics.Calls{
 		Ways: []metrics.Way{
-			{API: "envoy", Passed: d.counts.Envoy.Passed.Load(), Refused: d.counts.Envoy.Refused.Load(), Unready: d.counts.Envoy.Unready.Load()},
+			wayOf("envoy", &d.counts.Envoy), wayOf("grpc", &d.counts.GRPC), wayOf("http", &d.counts.HTTP),
 		},
 		Unmatched:        make(map[string]metrics.Unmatched),
 		Invalid:          d.counts.Invalid.Load(),
@@ -47,6 +48,10 @@ func (d *daemon) callCounts() metrics.Calls {
 		c.Unmatched[domain] = metrics.Unmatched{Requests: n.Requests, Calls: n.Calls}
 	}
 	return c
+}
+
+func wayOf(api string, a *calls.Answers) metrics.Way {
+	return metrics.Way{API: api, Passed: a.Passed.Load(), Refused: a.Refused.Load(), Unready: a.Unready.Load()}
 }
 
 // timed returns apply with its time shown as that of the newest reload.

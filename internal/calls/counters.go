@@ -21,6 +21,8 @@ const OtherDomains = "(other)"
 // methods are safe for concurrent use; the counts only grow, but for Waiting.
 type Counters struct {
 	Envoy Answers // of the rate limit service
+	GRPC  Answers // of the local API over gRPC
+	HTTP  Answers // of the local API over HTTP
 
 	Invalid          atomic.Int64 // requests refused as malformed
 	Cancelled        atomic.Int64 // calls given up by the caller, whose charge was given back

@@ -41,7 +41,7 @@ var table = []row{
 		why:     "Envoy's service decides by the engine and must not care where rules come from"},
 	{path: "api/...", modules: []string{grpcModule, "google.golang.org/protobuf"},
 		why: "generated code knows messages and nothing of ours"},
-	{path: "pkg/localapi", ours: []string{"api/sidecard/v1", "pkg/engine", "pkg/engine/attr", "pkg/rule", "internal/calls"},
+	{path: "pkg/localapi", ours: []string{"api/sidecard/v1", "pkg/engine", "pkg/engine/attr", "pkg/rule", "internal/calls", "internal/histogram"},
 		modules: []string{grpcModule},
 		why:     "the local API decides by the engine, knows nothing of Envoy, and must not care where rules come from"},
 	{path: "pkg/client", ours: []string{"internal/listen"},

@@ -56,7 +56,7 @@ var (
 	resourceLabel = Label{Name: "resource", Help: "the rule's resource: a route or an API group"}
 	ruleLabel     = Label{Name: "rule", Help: "the rule's id"}
 	domainLabel   = Label{Name: "domain", Help: "the domain of Envoy's filter; the domains after the first 64 are counted together as `(other)`"}
-	apiLabel      = Label{Name: "api", Help: "where the call came from: `envoy` for the rate limit service"}
+	apiLabel      = Label{Name: "api", Help: "where the call came from: `envoy` for the rate limit service, `grpc` and `http` for the local API"}
 	listenerLabel = Label{Name: "listener", Help: "what is served on the connection: `grpc`, `http`, `status`"}
 )
 

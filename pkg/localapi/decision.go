@@ -2,52 +2,73 @@ package localapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	sidecardv1 "github.com/sidecard/sidecard/api/sidecard/v1"
+	"github.com/sidecard/sidecard/internal/calls"
 	"github.com/sidecard/sidecard/pkg/engine"
 )
 
-// one decides a single query.
-func (s *Service) one(ctx context.Context, q *query, begin bool) (*sidecardv1.Decision, error) {
+// The reasons for which a request that is well formed is not carried out.
+var (
+	errNoRules = errors.New("no rules have been loaded yet")
+	errNoCall  = errors.New("token: it stands for no call under way; the call has been completed before, its lease has ended, or it was never begun here")
+)
+
+// one decides a single query that came a certain way.
+func (s *Service) one(ctx context.Context, way *calls.Answers, q *query, begin bool) (*sidecardv1.Decision, error) {
 	if begin && q.peek {
 		return nil, &fault{field: "peek", at: -1, message: "a look begins no call; ask decide"}
 	}
 	if err := q.check("", s.cfg.Mapping[q.domain]); err != nil {
 		return nil, err
 	}
+	if err := s.ready(way); err != nil {
+		return nil, err
+	}
 	c := s.take()
 	defer s.give(c)
 	queries := [1]query{*q}
-	if err := s.decide(ctx, c, queries[:], how{begin: begin, tell: q.tell, most: q.patience()}); err != nil {
+	if err := s.decide(ctx, c, queries[:], how{way: way, begin: begin, tell: q.tell, most: q.patience()}); err != nil {
 		return nil, err
 	}
 	return c.decision(0), nil
 }
 
+// ready returns errNoRules, and counts it, before the first good rules.
+func (s *Service) ready(way *calls.Answers) error {
+	if s.cfg.Engine.Ready() {
+		return nil
+	}
+	way.Unready.Add(1)
+	return errNoRules
+}
+
 // several decides the queries of a batch, which tells waits.
-func (s *Service) several(ctx context.Context, queries []query, atomic bool) (*sidecardv1.BatchResponse, error) {
+func (s *Service) several(ctx context.Context, way *calls.Answers, queries []query, atomic bool) (*sidecardv1.BatchResponse, error) {
 	if err := s.checkBatch(queries, atomic); err != nil {
 		return nil, err
 	}
-	out := &sidecardv1.BatchResponse{Items: make([]*sidecardv1.Decision, 0, len(queries)), Allowed: true}
-	calls := len(queries)
-	if atomic {
-		calls = 1
+	if err := s.ready(way); err != nil {
+		return nil, err
 	}
-	for i := range calls {
-		part := queries[i : i+len(queries)/calls]
-		if err := s.part(ctx, out, part); err != nil {
-			return nil, err
+	out := &sidecardv1.BatchResponse{Items: make([]*sidecardv1.Decision, 0, len(queries)), Allowed: true}
+	if atomic {
+		return out, s.part(ctx, way, out, queries)
+	}
+	for i := range queries {
+		if err := s.part(ctx, way, out, queries[i:i+1]); err != nil {
+			return out, err
 		}
 	}
 	return out, nil
 }
 
 // part decides a part of a batch, all or nothing, and adds its decisions.
-func (s *Service) part(ctx context.Context, out *sidecardv1.BatchResponse, queries []query) error {
-	h := how{tell: true, most: queries[0].patience()}
+func (s *Service) part(ctx context.Context, way *calls.Answers, out *sidecardv1.BatchResponse, queries []query) error {
+	h := how{way: way, tell: true, most: queries[0].patience()}
 	for i := range queries {
 		h.most = min(h.most, queries[i].patience())
 	}

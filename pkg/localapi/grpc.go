@@ -40,10 +40,7 @@ func (g grpcService) one(ctx context.Context, m *sidecardv1.Query, begin bool) (
 	if err != nil {
 		return nil, g.status(err)
 	}
-	if !g.s.cfg.Engine.Ready() {
-		return nil, g.status(errNoRules)
-	}
-	d, err := g.s.one(ctx, &q, begin)
+	d, err := g.s.one(ctx, &g.s.cfg.Counters.GRPC, &q, begin)
 	if err != nil {
 		return nil, g.status(err)
 	}
@@ -79,10 +76,7 @@ func (g grpcService) Batch(ctx context.Context, m *sidecardv1.BatchRequest) (*si
 			return nil, g.status(err)
 		}
 	}
-	if !g.s.cfg.Engine.Ready() {
-		return nil, g.status(errNoRules)
-	}
-	out, err := g.s.several(ctx, queries, m.GetAtomic())
+	out, err := g.s.several(ctx, &g.s.cfg.Counters.GRPC, queries, m.GetAtomic())
 	if err != nil {
 		return nil, g.status(err)
 	}
@@ -94,7 +88,7 @@ func queryOf(m *sidecardv1.Query, at string) (query, error) {
 	q := newQuery()
 	q.setDomain(m.GetDomain())
 	q.resource, q.peek, q.tell = m.GetResource(), m.GetPeek(), m.GetTellWait()
-	if m.GetHits(); m.Hits != nil {
+	if m.Hits != nil {
 		if err := q.setHits(m.GetHits()); err != nil {
 			return q, &fault{at + "hits", -1, err.Error()}
 		}
@@ -116,12 +110,6 @@ func queryOf(m *sidecardv1.Query, at string) (query, error) {
 	}
 	return q, nil
 }
-
-// The reasons for which a request that is well formed is not carried out.
-var (
-	errNoRules = errors.New("no rules have been loaded yet")
-	errNoCall  = errors.New("token: it stands for no call under way; the call has been completed before, its lease has ended, or it was never begun here")
-)
 
 // status returns the gRPC error that says what err says, and counts a malformed request.
 func (g grpcService) status(err error) error {

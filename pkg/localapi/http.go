@@ -104,10 +104,7 @@ func (h httpService) one(r *http.Request, body []byte, begin bool) (reply, error
 	if err != nil {
 		return reply{}, err
 	}
-	if !h.s.cfg.Engine.Ready() {
-		return reply{}, errNoRules
-	}
-	d, err := h.s.one(r.Context(), &q, begin)
+	d, err := h.s.one(r.Context(), &h.s.cfg.Counters.HTTP, &q, begin)
 	if err != nil {
 		return reply{}, err
 	}
@@ -127,10 +124,7 @@ func (h httpService) batch(r *http.Request, body []byte) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if !h.s.cfg.Engine.Ready() {
-		return reply{}, errNoRules
-	}
-	b, err := h.s.several(r.Context(), queries, atomic)
+	b, err := h.s.several(r.Context(), &h.s.cfg.Counters.HTTP, queries, atomic)
 	if err != nil {
 		return reply{}, err
 	}

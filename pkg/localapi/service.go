@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sidecard/sidecard/internal/calls"
+	"github.com/sidecard/sidecard/internal/histogram"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/engine/attr"
 )
@@ -51,6 +52,7 @@ func New(cfg Config) *Service {
 // call is the state of one all-or-nothing decision, reused call after call.
 type call struct {
 	engine engine.Call
+	turn   histogram.Turn // of the decisions made with it
 	bags   []attr.Bag // one for each item, or more
 }
 
@@ -69,6 +71,7 @@ func (s *Service) give(c *call) {
 
 // how is in which way a call is decided.
 type how struct {
+	way   *calls.Answers // which way it came
 	begin bool          // the caller tells the end of the call, so that it stays under way until then
 	tell  bool          // the answer tells the wait, instead of coming late
 	most  time.Duration // the longest wait that the caller accepts
@@ -87,6 +90,9 @@ func (s *Service) decide(ctx context.Context, c *call, queries []query, h how) e
 	} else {
 		s.cfg.Room.Decide(ctx, now, h.most, &c.engine)
 	}
+	if c.turn.Next() {
+		s.cfg.Counters.Durations.Observe(time.Duration(s.cfg.Now() - now))
+	}
 	s.countUnmatched(c)
 	if !h.begin {
 		s.cfg.Engine.Withdraw(now, &c.engine)
@@ -100,6 +106,7 @@ func (s *Service) decide(ctx context.Context, c *call, queries []query, h how) e
 		s.cfg.Counters.Cancelled.Add(1)
 		return err
 	}
+	h.way.Count(c.engine.Overall)
 	return nil
 }
 

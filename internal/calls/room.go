@@ -82,6 +82,9 @@ type drain struct {
 	until atomic.Int64  // a reading of Config.Now; math.MaxInt64 before Drain
 }
 
+// Draining returns a channel that is closed when Drain has been called.
+func (r *Room) Draining() <-chan struct{} { return r.drain.begun }
+
 // Drain prepares for the end of the daemon, which goes on answering. Calls that wait are answered at
 // their time if that comes within limit, and the others are refused when limit has passed; from now
 // on a rule refuses what it would make wait any longer. So no call is left waiting after limit, and

@@ -14,6 +14,7 @@ import (
 // The reasons for which a request that is well formed is not carried out.
 var (
 	errNoRules = errors.New("no rules have been loaded yet")
+	errWatched = fmt.Errorf("as many as %d watch already", maxWatchers)
 	errNoCall  = errors.New("token: it stands for no call under way; the call has been completed before, its lease has ended, or it was never begun here")
 )
 

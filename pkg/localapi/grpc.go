@@ -83,6 +83,14 @@ func (g grpcService) Batch(ctx context.Context, m *sidecardv1.BatchRequest) (*si
 	return out, nil
 }
 
+// Watch implements sidecardv1.DecisionServiceServer.
+func (g grpcService) Watch(m *sidecardv1.WatchRequest, stream grpc.ServerStreamingServer[sidecardv1.Statistics]) error {
+	if err := g.s.watch(stream.Context(), m.GetResource(), stream.Send); err != nil {
+		return g.status(err)
+	}
+	return nil
+}
+
 // queryOf reads a message; at is its path, with the dot behind it, if it is one of several.
 func queryOf(m *sidecardv1.Query, at string) (query, error) {
 	q := newQuery()
@@ -120,8 +128,13 @@ func (g grpcService) status(err error) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.Is(err, errNoRules):
 		return status.Error(codes.Unavailable, err.Error())
+	case errors.Is(err, errWatched):
+		return status.Error(codes.ResourceExhausted, err.Error())
 	case errors.Is(err, errNoCall):
 		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	if _, ok := status.FromError(err); ok {
+		return err // of a stream
 	}
 	return status.FromContextError(err).Err()
 }

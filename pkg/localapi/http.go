@@ -32,6 +32,7 @@ func (s *Service) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/acquire", h.answer(h.acquire))
 	mux.HandleFunc("POST /v1/complete", h.answer(h.complete))
 	mux.HandleFunc("POST /v1/batch", h.answer(h.batch))
+	mux.HandleFunc("GET /v1/watch", h.watch)
 	mux.HandleFunc("/", h.answer(h.unknown))
 	guarded := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -163,11 +164,16 @@ func (h httpService) complete(_ *http.Request, body []byte) (reply, error) {
 
 // unknown answers what is neither a path nor a method of the API.
 func (h httpService) unknown(r *http.Request, _ []byte) (reply, error) {
-	paths := []string{"/v1/decide", "/v1/acquire", "/v1/complete", "/v1/batch"}
+	paths := []string{"/v1/decide", "/v1/acquire", "/v1/complete", "/v1/batch", "/v1/watch"}
 	for _, p := range paths {
-		if r.URL.Path == p {
-			return reply{status: http.StatusMethodNotAllowed, allow: http.MethodPost, body: problem{Error: "write POST " + p}}, nil
+		if r.URL.Path != p {
+			continue
 		}
+		method := http.MethodPost
+		if p == "/v1/watch" {
+			method = http.MethodGet
+		}
+		return reply{status: http.StatusMethodNotAllowed, allow: method, body: problem{Error: "write " + method + " " + p}}, nil
 	}
 	return reply{status: http.StatusNotFound, body: problem{Error: "unknown path" + rule.DidYouMean(r.URL.Path, paths)}}, nil
 }
@@ -211,6 +217,8 @@ func (h httpService) failure(err error, body []byte) reply {
 		return reply{status: http.StatusRequestEntityTooLarge, body: problem{Error: fmt.Sprintf("the body is larger than %d bytes", large.Limit)}}
 	case errors.Is(err, errNoRules):
 		return reply{status: http.StatusServiceUnavailable, retry: new(int64(1000)), body: problem{Error: err.Error()}}
+	case errors.Is(err, errWatched):
+		return reply{status: http.StatusServiceUnavailable, body: problem{Error: err.Error()}}
 	case errors.Is(err, errNoCall):
 		return reply{status: http.StatusConflict, body: problem{Error: err.Error(), Field: "token"}}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

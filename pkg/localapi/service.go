@@ -9,6 +9,7 @@ import (
 	"context"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sidecard/sidecard/internal/calls"
@@ -35,8 +36,9 @@ type Config struct {
 
 // Service decides queries. Make it with New. Its methods are safe for concurrent use.
 type Service struct {
-	cfg   Config
-	calls sync.Pool // of *call
+	cfg      Config
+	calls    sync.Pool // of *call
+	watchers atomic.Int64
 }
 
 // New returns a service, which Register and Handler put on the network. It starts nothing.

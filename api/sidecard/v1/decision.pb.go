@@ -546,6 +546,235 @@ func (x *BatchResponse) GetAllowed() bool {
 	return false
 }
 
+// WatchRequest says what to watch.
+type WatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only the resources of this name. Empty: all.
+	Resource      string `protobuf:"bytes,1,opt,name=resource,proto3" json:"resource,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_sidecard_v1_decision_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sidecard_v1_decision_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_sidecard_v1_decision_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *WatchRequest) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+// Statistics is what was counted in one second of the wall clock that is over. Every second comes once; a caller who
+// reads too slowly misses seconds.
+type Statistics struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the second began, in Unix time.
+	Second int64 `protobuf:"varint,1,opt,name=second,proto3" json:"second,omitempty"`
+	// The resources that something was counted of, or that calls are under way in, in the order of domain and name;
+	// those of which nothing is to be said are left out.
+	Resources     []*ResourceStatistics `protobuf:"bytes,2,rep,name=resources,proto3" json:"resources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Statistics) Reset() {
+	*x = Statistics{}
+	mi := &file_sidecard_v1_decision_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Statistics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Statistics) ProtoMessage() {}
+
+func (x *Statistics) ProtoReflect() protoreflect.Message {
+	mi := &file_sidecard_v1_decision_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
+func (*Statistics) Descriptor() ([]byte, []int) {
+	return file_sidecard_v1_decision_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Statistics) GetSecond() int64 {
+	if x != nil {
+		return x.Second
+	}
+	return 0
+}
+
+func (x *Statistics) GetResources() []*ResourceStatistics {
+	if x != nil {
+		return x.Resources
+	}
+	return nil
+}
+
+// ResourceStatistics is what became of the requests of one resource in one second.
+type ResourceStatistics struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The domain that a rule file claims; empty for all others together.
+	Domain string `protobuf:"bytes,1,opt,name=domain,proto3" json:"domain,omitempty"`
+	// The name of the route or API group. "(other)" is all routes together that are beyond the bound on those that
+	// are counted.
+	Resource string `protobuf:"bytes,2,opt,name=resource,proto3" json:"resource,omitempty"`
+	// Whether it is an API group.
+	ApiGroup bool `protobuf:"varint,3,opt,name=api_group,json=apiGroup,proto3" json:"api_group,omitempty"`
+	// Requests that passed and that were refused, by what their call as a whole became; once for each hit.
+	Pass  int64 `protobuf:"varint,4,opt,name=pass,proto3" json:"pass,omitempty"`
+	Block int64 `protobuf:"varint,5,opt,name=block,proto3" json:"block,omitempty"`
+	// Calls whose end was reported, and those of them that failed. Not set, as are all fields below, if no end of a
+	// call of the resource has ever been reported.
+	Success   *int64 `protobuf:"varint,6,opt,name=success,proto3,oneof" json:"success,omitempty"`
+	Exception *int64 `protobuf:"varint,7,opt,name=exception,proto3,oneof" json:"exception,omitempty"`
+	// The mean and the shortest time that those calls took, in milliseconds; not set if there were none.
+	AvgRtMs *float64 `protobuf:"fixed64,8,opt,name=avg_rt_ms,json=avgRtMs,proto3,oneof" json:"avg_rt_ms,omitempty"`
+	MinRtMs *float64 `protobuf:"fixed64,9,opt,name=min_rt_ms,json=minRtMs,proto3,oneof" json:"min_rt_ms,omitempty"`
+	// Calls that were begun and have not ended, as of now.
+	InFlight      *int64 `protobuf:"varint,10,opt,name=in_flight,json=inFlight,proto3,oneof" json:"in_flight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ResourceStatistics) Reset() {
+	*x = ResourceStatistics{}
+	mi := &file_sidecard_v1_decision_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ResourceStatistics) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ResourceStatistics) ProtoMessage() {}
+
+func (x *ResourceStatistics) ProtoReflect() protoreflect.Message {
+	mi := &file_sidecard_v1_decision_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ResourceStatistics.ProtoReflect.Descriptor instead.
+func (*ResourceStatistics) Descriptor() ([]byte, []int) {
+	return file_sidecard_v1_decision_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ResourceStatistics) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *ResourceStatistics) GetResource() string {
+	if x != nil {
+		return x.Resource
+	}
+	return ""
+}
+
+func (x *ResourceStatistics) GetApiGroup() bool {
+	if x != nil {
+		return x.ApiGroup
+	}
+	return false
+}
+
+func (x *ResourceStatistics) GetPass() int64 {
+	if x != nil {
+		return x.Pass
+	}
+	return 0
+}
+
+func (x *ResourceStatistics) GetBlock() int64 {
+	if x != nil {
+		return x.Block
+	}
+	return 0
+}
+
+func (x *ResourceStatistics) GetSuccess() int64 {
+	if x != nil && x.Success != nil {
+		return *x.Success
+	}
+	return 0
+}
+
+func (x *ResourceStatistics) GetException() int64 {
+	if x != nil && x.Exception != nil {
+		return *x.Exception
+	}
+	return 0
+}
+
+func (x *ResourceStatistics) GetAvgRtMs() float64 {
+	if x != nil && x.AvgRtMs != nil {
+		return *x.AvgRtMs
+	}
+	return 0
+}
+
+func (x *ResourceStatistics) GetMinRtMs() float64 {
+	if x != nil && x.MinRtMs != nil {
+		return *x.MinRtMs
+	}
+	return 0
+}
+
+func (x *ResourceStatistics) GetInFlight() int64 {
+	if x != nil && x.InFlight != nil {
+		return *x.InFlight
+	}
+	return 0
+}
+
 var File_sidecard_v1_decision_proto protoreflect.FileDescriptor
 
 const file_sidecard_v1_decision_proto_rawDesc = "" +
@@ -596,18 +825,47 @@ const file_sidecard_v1_decision_proto_rawDesc = "" +
 	"\x06atomic\x18\x02 \x01(\bR\x06atomic\"V\n" +
 	"\rBatchResponse\x12+\n" +
 	"\x05items\x18\x01 \x03(\v2\x15.sidecard.v1.DecisionR\x05items\x12\x18\n" +
-	"\aallowed\x18\x02 \x01(\bR\aallowed*J\n" +
+	"\aallowed\x18\x02 \x01(\bR\aallowed\"*\n" +
+	"\fWatchRequest\x12\x1a\n" +
+	"\bresource\x18\x01 \x01(\tR\bresource\"c\n" +
+	"\n" +
+	"Statistics\x12\x16\n" +
+	"\x06second\x18\x01 \x01(\x03R\x06second\x12=\n" +
+	"\tresources\x18\x02 \x03(\v2\x1f.sidecard.v1.ResourceStatisticsR\tresources\"\xf9\x02\n" +
+	"\x12ResourceStatistics\x12\x16\n" +
+	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x1a\n" +
+	"\bresource\x18\x02 \x01(\tR\bresource\x12\x1b\n" +
+	"\tapi_group\x18\x03 \x01(\bR\bapiGroup\x12\x12\n" +
+	"\x04pass\x18\x04 \x01(\x03R\x04pass\x12\x14\n" +
+	"\x05block\x18\x05 \x01(\x03R\x05block\x12\x1d\n" +
+	"\asuccess\x18\x06 \x01(\x03H\x00R\asuccess\x88\x01\x01\x12!\n" +
+	"\texception\x18\a \x01(\x03H\x01R\texception\x88\x01\x01\x12\x1f\n" +
+	"\tavg_rt_ms\x18\b \x01(\x01H\x02R\aavgRtMs\x88\x01\x01\x12\x1f\n" +
+	"\tmin_rt_ms\x18\t \x01(\x01H\x03R\aminRtMs\x88\x01\x01\x12 \n" +
+	"\tin_flight\x18\n" +
+	" \x01(\x03H\x04R\binFlight\x88\x01\x01B\n" +
+	"\n" +
+	"\b_successB\f\n" +
+	"\n" +
+	"_exceptionB\f\n" +
+	"\n" +
+	"_avg_rt_msB\f\n" +
+	"\n" +
+	"_min_rt_msB\f\n" +
+	"\n" +
+	"_in_flight*J\n" +
 	"\x04Code\x12\x14\n" +
 	"\x10CODE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tCODE_PASS\x10\x01\x12\r\n" +
 	"\tCODE_WAIT\x10\x02\x12\x0e\n" +
 	"\n" +
-	"CODE_BLOCK\x10\x032\x85\x02\n" +
+	"CODE_BLOCK\x10\x032\xc4\x02\n" +
 	"\x0fDecisionService\x123\n" +
 	"\x06Decide\x12\x12.sidecard.v1.Query\x1a\x15.sidecard.v1.Decision\x124\n" +
 	"\aAcquire\x12\x12.sidecard.v1.Query\x1a\x15.sidecard.v1.Decision\x12G\n" +
 	"\bComplete\x12\x1c.sidecard.v1.CompleteRequest\x1a\x1d.sidecard.v1.CompleteResponse\x12>\n" +
-	"\x05Batch\x12\x19.sidecard.v1.BatchRequest\x1a\x1a.sidecard.v1.BatchResponseB9Z7github.com/sidecard/sidecard/api/sidecard/v1;sidecardv1b\x06proto3"
+	"\x05Batch\x12\x19.sidecard.v1.BatchRequest\x1a\x1a.sidecard.v1.BatchResponse\x12=\n" +
+	"\x05Watch\x12\x19.sidecard.v1.WatchRequest\x1a\x17.sidecard.v1.Statistics0\x01B9Z7github.com/sidecard/sidecard/api/sidecard/v1;sidecardv1b\x06proto3"
 
 var (
 	file_sidecard_v1_decision_proto_rawDescOnce sync.Once
@@ -622,35 +880,41 @@ func file_sidecard_v1_decision_proto_rawDescGZIP() []byte {
 }
 
 var file_sidecard_v1_decision_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_sidecard_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_sidecard_v1_decision_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_sidecard_v1_decision_proto_goTypes = []any{
-	(Code)(0),                // 0: sidecard.v1.Code
-	(*Query)(nil),            // 1: sidecard.v1.Query
-	(*Decision)(nil),         // 2: sidecard.v1.Decision
-	(*CompleteRequest)(nil),  // 3: sidecard.v1.CompleteRequest
-	(*CompleteResponse)(nil), // 4: sidecard.v1.CompleteResponse
-	(*BatchRequest)(nil),     // 5: sidecard.v1.BatchRequest
-	(*BatchResponse)(nil),    // 6: sidecard.v1.BatchResponse
-	nil,                      // 7: sidecard.v1.Query.AttributesEntry
+	(Code)(0),                  // 0: sidecard.v1.Code
+	(*Query)(nil),              // 1: sidecard.v1.Query
+	(*Decision)(nil),           // 2: sidecard.v1.Decision
+	(*CompleteRequest)(nil),    // 3: sidecard.v1.CompleteRequest
+	(*CompleteResponse)(nil),   // 4: sidecard.v1.CompleteResponse
+	(*BatchRequest)(nil),       // 5: sidecard.v1.BatchRequest
+	(*BatchResponse)(nil),      // 6: sidecard.v1.BatchResponse
+	(*WatchRequest)(nil),       // 7: sidecard.v1.WatchRequest
+	(*Statistics)(nil),         // 8: sidecard.v1.Statistics
+	(*ResourceStatistics)(nil), // 9: sidecard.v1.ResourceStatistics
+	nil,                        // 10: sidecard.v1.Query.AttributesEntry
 }
 var file_sidecard_v1_decision_proto_depIdxs = []int32{
-	7, // 0: sidecard.v1.Query.attributes:type_name -> sidecard.v1.Query.AttributesEntry
-	0, // 1: sidecard.v1.Decision.code:type_name -> sidecard.v1.Code
-	1, // 2: sidecard.v1.BatchRequest.items:type_name -> sidecard.v1.Query
-	2, // 3: sidecard.v1.BatchResponse.items:type_name -> sidecard.v1.Decision
-	1, // 4: sidecard.v1.DecisionService.Decide:input_type -> sidecard.v1.Query
-	1, // 5: sidecard.v1.DecisionService.Acquire:input_type -> sidecard.v1.Query
-	3, // 6: sidecard.v1.DecisionService.Complete:input_type -> sidecard.v1.CompleteRequest
-	5, // 7: sidecard.v1.DecisionService.Batch:input_type -> sidecard.v1.BatchRequest
-	2, // 8: sidecard.v1.DecisionService.Decide:output_type -> sidecard.v1.Decision
-	2, // 9: sidecard.v1.DecisionService.Acquire:output_type -> sidecard.v1.Decision
-	4, // 10: sidecard.v1.DecisionService.Complete:output_type -> sidecard.v1.CompleteResponse
-	6, // 11: sidecard.v1.DecisionService.Batch:output_type -> sidecard.v1.BatchResponse
-	8, // [8:12] is the sub-list for method output_type
-	4, // [4:8] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	10, // 0: sidecard.v1.Query.attributes:type_name -> sidecard.v1.Query.AttributesEntry
+	0,  // 1: sidecard.v1.Decision.code:type_name -> sidecard.v1.Code
+	1,  // 2: sidecard.v1.BatchRequest.items:type_name -> sidecard.v1.Query
+	2,  // 3: sidecard.v1.BatchResponse.items:type_name -> sidecard.v1.Decision
+	9,  // 4: sidecard.v1.Statistics.resources:type_name -> sidecard.v1.ResourceStatistics
+	1,  // 5: sidecard.v1.DecisionService.Decide:input_type -> sidecard.v1.Query
+	1,  // 6: sidecard.v1.DecisionService.Acquire:input_type -> sidecard.v1.Query
+	3,  // 7: sidecard.v1.DecisionService.Complete:input_type -> sidecard.v1.CompleteRequest
+	5,  // 8: sidecard.v1.DecisionService.Batch:input_type -> sidecard.v1.BatchRequest
+	7,  // 9: sidecard.v1.DecisionService.Watch:input_type -> sidecard.v1.WatchRequest
+	2,  // 10: sidecard.v1.DecisionService.Decide:output_type -> sidecard.v1.Decision
+	2,  // 11: sidecard.v1.DecisionService.Acquire:output_type -> sidecard.v1.Decision
+	4,  // 12: sidecard.v1.DecisionService.Complete:output_type -> sidecard.v1.CompleteResponse
+	6,  // 13: sidecard.v1.DecisionService.Batch:output_type -> sidecard.v1.BatchResponse
+	8,  // 14: sidecard.v1.DecisionService.Watch:output_type -> sidecard.v1.Statistics
+	10, // [10:15] is the sub-list for method output_type
+	5,  // [5:10] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_sidecard_v1_decision_proto_init() }
@@ -661,13 +925,14 @@ func file_sidecard_v1_decision_proto_init() {
 	file_sidecard_v1_decision_proto_msgTypes[0].OneofWrappers = []any{}
 	file_sidecard_v1_decision_proto_msgTypes[1].OneofWrappers = []any{}
 	file_sidecard_v1_decision_proto_msgTypes[2].OneofWrappers = []any{}
+	file_sidecard_v1_decision_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sidecard_v1_decision_proto_rawDesc), len(file_sidecard_v1_decision_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -26,6 +26,7 @@ const (
 	DecisionService_Acquire_FullMethodName  = "/sidecard.v1.DecisionService/Acquire"
 	DecisionService_Complete_FullMethodName = "/sidecard.v1.DecisionService/Complete"
 	DecisionService_Batch_FullMethodName    = "/sidecard.v1.DecisionService/Batch"
+	DecisionService_Watch_FullMethodName    = "/sidecard.v1.DecisionService/Watch"
 )
 
 // DecisionServiceClient is the client API for DecisionService service.
@@ -51,6 +52,9 @@ type DecisionServiceClient interface {
 	Complete(ctx context.Context, in *CompleteRequest, opts ...grpc.CallOption) (*CompleteResponse, error)
 	// Batch decides several queries as Decide does. It tells waits and never holds its answer back.
 	Batch(ctx context.Context, in *BatchRequest, opts ...grpc.CallOption) (*BatchResponse, error)
+	// Watch sends once a second what became of the requests of each resource, Envoy's among them, until the
+	// caller leaves or the daemon stops.
+	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Statistics], error)
 }
 
 type decisionServiceClient struct {
@@ -101,6 +105,25 @@ func (c *decisionServiceClient) Batch(ctx context.Context, in *BatchRequest, opt
 	return out, nil
 }
 
+func (c *decisionServiceClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Statistics], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &DecisionService_ServiceDesc.Streams[0], DecisionService_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchRequest, Statistics]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DecisionService_WatchClient = grpc.ServerStreamingClient[Statistics]
+
 // DecisionServiceServer is the server API for DecisionService service.
 // All implementations must embed UnimplementedDecisionServiceServer
 // for forward compatibility.
@@ -124,6 +147,9 @@ type DecisionServiceServer interface {
 	Complete(context.Context, *CompleteRequest) (*CompleteResponse, error)
 	// Batch decides several queries as Decide does. It tells waits and never holds its answer back.
 	Batch(context.Context, *BatchRequest) (*BatchResponse, error)
+	// Watch sends once a second what became of the requests of each resource, Envoy's among them, until the
+	// caller leaves or the daemon stops.
+	Watch(*WatchRequest, grpc.ServerStreamingServer[Statistics]) error
 	mustEmbedUnimplementedDecisionServiceServer()
 }
 
@@ -145,6 +171,9 @@ func (UnimplementedDecisionServiceServer) Complete(context.Context, *CompleteReq
 }
 func (UnimplementedDecisionServiceServer) Batch(context.Context, *BatchRequest) (*BatchResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Batch not implemented")
+}
+func (UnimplementedDecisionServiceServer) Watch(*WatchRequest, grpc.ServerStreamingServer[Statistics]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedDecisionServiceServer) mustEmbedUnimplementedDecisionServiceServer() {}
 func (UnimplementedDecisionServiceServer) testEmbeddedByValue()                         {}
@@ -239,6 +268,17 @@ func _DecisionService_Batch_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _DecisionService_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(DecisionServiceServer).Watch(m, &grpc.GenericServerStream[WatchRequest, Statistics]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type DecisionService_WatchServer = grpc.ServerStreamingServer[Statistics]
+
 // DecisionService_ServiceDesc is the grpc.ServiceDesc for DecisionService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -263,6 +303,12 @@ var DecisionService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _DecisionService_Batch_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Watch",
+			Handler:       _DecisionService_Watch_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "sidecard/v1/decision.proto",
 }

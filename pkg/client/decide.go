@@ -1,0 +1,98 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Request asks for a decision.
+type Request struct {
+	Domain     string // empty: that of the client
+	Resource   string // empty: only API groups can match
+	Attributes map[string]string
+	Args       []string // positional arguments, for hot-parameter rules
+	Hits       int64    // how much the request takes; 0: 1
+	Peek       bool     // take nothing; not for Acquire
+	// MaxWait is the longest wait that is accepted from rules that queue; 0: as long as they want, NoWait:
+	// none. It is sent in whole milliseconds.
+	MaxWait time.Duration
+	// TellWait has the daemon answer at once and tell the wait, instead of holding its answer back.
+	TellWait bool
+}
+
+// NoWait as a MaxWait has rules refuse what they would otherwise make wait.
+const NoWait time.Duration = -1
+
+// Decision answers a request.
+type Decision struct {
+	Allowed bool
+	// Code is "pass", "wait" (after Wait, which has to be waited by the caller) or "block".
+	Code   string
+	Rule   string // that decides; empty: none applied
+	Reason string // why it refused
+	// Counted says that the rule has a Limit, and that Remaining is what is left of it.
+	Counted          bool
+	Limit, Remaining int64
+	RetryAfter       time.Duration // until a refused request would pass; 0: nobody knows, or never
+	Wait             time.Duration
+	Token            string // of Acquire: to be given to Complete; empty: no rule wants to know
+	ShadowRule       string // the first rule in shadow that would have refused
+}
+
+// Err returns nil for a decision that allows, and else a *Refusal.
+func (d Decision) Err() error {
+	if d.Allowed {
+		return nil
+	}
+	return &Refusal{Rule: d.Rule, Reason: d.Reason, RetryAfter: d.RetryAfter}
+}
+
+// Decide asks whether a request may pass, and takes its hits if so. Nothing of it stays under way: where
+// rules limit calls under way, or watch how they end, use Acquire or Do. A refusal is no error. The error is
+// ErrUnavailable if nobody decided, or says what is wrong with the request.
+func (c *Client) Decide(ctx context.Context, r Request) (Decision, error) {
+	return c.ask(ctx, "/v1/decide", r)
+}
+
+// Acquire does as Decide does and begins a call, which the Token of the decision stands for. Give it to
+// Complete when the call has ended; else the call ends with the lease of its rule.
+func (c *Client) Acquire(ctx context.Context, r Request) (Decision, error) {
+	return c.ask(ctx, "/v1/acquire", r)
+}
+
+// Outcome is how a call ended.
+type Outcome struct {
+	Failed  bool
+	Aborted bool          // it was given up before its end, which says nothing of what it called
+	RT      time.Duration // in whole milliseconds, at most a day; 0: as the daemon measures it
+}
+
+// Complete ends the call that Acquire began. An empty token, as decisions have where no rule wants to know,
+// ends nothing and asks nobody. The error is ErrNoCall if the call has ended before, be it with its lease.
+func (c *Client) Complete(ctx context.Context, token string, o Outcome) error {
+	if token == "" {
+		return nil
+	}
+	m := completion{Token: token, Error: o.Failed, Aborted: o.Aborted}
+	if o.RT > 0 {
+		m.RTMs = new(o.RT.Milliseconds())
+	}
+	return c.post(ctx, "/v1/complete", m, nil)
+}
+
+func (c *Client) ask(ctx context.Context, path string, r Request) (Decision, error) {
+	m := question{
+		Domain: r.Domain, Resource: r.Resource, Attributes: r.Attributes, Args: r.Args, Hits: r.Hits, Peek: r.Peek, TellWait: r.TellWait,
+	}
+	if m.Domain == "" {
+		m.Domain = c.domain
+	}
+	if r.MaxWait != 0 {
+		m.MaxWaitMs = new(max(r.MaxWait, 0).Milliseconds())
+	}
+	var a answer
+	if err := c.post(ctx, path, m, &a); err != nil {
+		return Decision{}, err
+	}
+	return a.decision(), nil
+}

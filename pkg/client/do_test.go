@@ -1,0 +1,80 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// scripted is a daemon that tells every call to wait, and notes what it is asked.
+type scripted struct {
+	wait  time.Duration
+	asked []string
+}
+
+func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	s.asked = append(s.asked, strings.TrimPrefix(r.URL.Path, "/v1/")+" "+string(body))
+	text := fmt.Sprintf(`{"allowed":true,"code":"wait","waitMs":%d,"token":"t"}`, s.wait.Milliseconds())
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text))}, nil
+}
+
+// Do waits its turn, tells how long it is ready to, and gives up with its context.
+func TestDoWaits(t *testing.T) {
+	t.Parallel()
+	failure := errors.New("failure")
+	for name, c := range map[string]struct {
+		deadline, gone time.Duration // 0: none
+		fails          error
+		took           time.Duration
+		err            error
+		asked          string // what was asked, " | " in between
+	}{
+		"its turn":      {took: 1700 * time.Millisecond, asked: `acquire {"resource":"r","tellWait":true} | complete {"token":"t","rtMs":200}`},
+		"a failure":     {fails: failure, took: 1700 * time.Millisecond, err: failure, asked: `acquire {"resource":"r","tellWait":true} | complete {"token":"t","error":true,"rtMs":200}`},
+		"a deadline":    {deadline: 5 * time.Second, took: 1700 * time.Millisecond, asked: `acquire {"resource":"r","maxWaitMs":5000,"tellWait":true} | complete {"token":"t","rtMs":200}`},
+		"gone too soon": {gone: time.Second, took: time.Second, err: context.Canceled, asked: `acquire {"resource":"r","tellWait":true} | complete {"token":"t","aborted":true}`},
+		"gone while f runs": {gone: 1600 * time.Millisecond, took: 1700 * time.Millisecond,
+			asked: `acquire {"resource":"r","tellWait":true} | complete {"token":"t","rtMs":200}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				daemon := &scripted{wait: 1500 * time.Millisecond}
+				client := &Client{http: &http.Client{Transport: daemon}}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if c.deadline > 0 {
+					ctx, cancel = context.WithTimeout(ctx, c.deadline)
+					defer cancel()
+				}
+				if c.gone > 0 {
+					time.AfterFunc(c.gone, cancel)
+				}
+				began := time.Now()
+				err := client.Do(ctx, "r", nil, func() error {
+					time.Sleep(200 * time.Millisecond)
+					return c.fails
+				})
+				if took := time.Since(began); took != c.took || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
+					t.Errorf("got %v after %v, want %v after %v", err, took, c.err, c.took)
+				}
+				if got := strings.Join(daemon.asked, " | "); got != c.asked {
+					t.Errorf("asked %s\nwant  %s", got, c.asked)
+				}
+			})
+		})
+	}
+}

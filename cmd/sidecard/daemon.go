@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -32,7 +33,7 @@ func serve(p process, cfg config) error {
 	hangup, release := hangups()
 	defer release()
 	log := newLogger(cfg, p.stderr)
-	s, err := open(p.stop, cfg, log)
+	s, err := open(p.stop, cfg, log, p.lookup)
 	if p.stop.Err() != nil { // told to stop while starting
 		if s != nil {
 			s.close()
@@ -43,7 +44,7 @@ func serve(p process, cfg config) error {
 		return err
 	}
 	d := newDaemon(cfg, log, s)
-	d.pacesGC, d.hangup = pacesGC(p.lookup), hangup
+	d.pacesGC, d.hangup, d.notify = pacesGC(p.lookup), hangup, newNotifier(p.lookup, log)
 	return d.run(p.stop, p.kill)
 }
 
@@ -79,6 +80,8 @@ type daemon struct {
 	sockets *sockets
 	pacesGC bool             // set before run
 	hangup  <-chan os.Signal // set before run; nil: none are caught
+	notify  notifier         // set before run; zero: nobody is told
+	loaded  bool             // whether reading the rules was tried; of reloaded alone
 }
 
 func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
@@ -106,6 +109,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 // reloaded records the outcome of reading the rules. The first good one makes the daemon ready, and
 // no later one changes that. It is called from one goroutine at a time.
 func (d *daemon) reloaded(ok bool, revision string) {
+	defer d.tellState(ok)
 	if !ok {
 		d.metrics.Refused()
 		return
@@ -114,8 +118,22 @@ func (d *daemon) reloaded(ok bool, revision string) {
 	d.metrics.Applied(revision, status.GoodAt)
 	d.ready.Do(func() {
 		setHealth(d.health, healthpb.HealthCheckResponse_SERVING)
-		d.log.Info().Strs("listen", d.cfg.Listen).Str("revision", revision).Msg("ready, serving decisions")
+		info, _ := debug.ReadBuildInfo()
+		at := d.sockets.at
+		d.log.Info().Str("version", buildOf(version, info).Version).Strs("listen", at["listen"]).Strs("http", at["http"]).
+			Strs("status", at["status"]).Int("rules", len(d.engine.Rules())).Str("revision", revision).Msg("ready, serving decisions")
 	})
+}
+
+// tellState tells the service manager what became of the rules. It starts what waits for this daemon when
+// the first attempt is over, whatever came of it: bad rules are no reason to hold up a machine that boots.
+func (d *daemon) tellState(ok bool) {
+	state := []string{describeState(ok, d.engine.Ready(), len(d.engine.Rules()))}
+	if !d.loaded {
+		d.loaded = true
+		state = append(state, "READY=1")
+	}
+	d.notify.send(state...)
 }
 
 // run serves on the sockets, which it closes, until stop is done; then it drains and ends. When it
@@ -133,7 +151,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	}
 	warnOwnUser(d.log, d.cfg)
 	warnFiles(d.log, d.cfg.filesWanted(), openFiles())
-	d.log.Info().Strs("listen", d.cfg.Listen).Str("http", d.cfg.HTTP).Str("status", d.cfg.Status).Strs("rules", d.cfg.Rules).Msg("listening")
+	d.log.Info().Strs("listen", s.at["listen"]).Strs("http", s.at["http"]).Strs("status", s.at["status"]).Strs("rules", d.cfg.Rules).Msg("listening")
 	work, endWork := context.WithCancel(context.Background())
 	defer endWork()
 	g := group{failed: make(chan error, 1)}
@@ -147,11 +165,11 @@ func (d *daemon) run(stop, kill context.Context) error {
 	for _, l := range s.grpc {
 		g.start(func() error { return server.Serve(l) })
 	}
-	if s.http != nil {
-		g.start(func() error { return serveHTTP(local, s.http, "http") })
+	for _, l := range s.http {
+		g.start(func() error { return serveHTTP(local, l, "http") })
 	}
-	if s.status != nil {
-		g.start(func() error { return serveHTTP(status, s.status, "status") })
+	for _, l := range s.status {
+		g.start(func() error { return serveHTTP(status, l, "status") })
 	}
 
 	var failure error
@@ -160,6 +178,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	case failure = <-g.failed:
 		d.log.Error().Err(failure).Msg("cannot go on")
 	}
+	d.notify.send("STOPPING=1", "STATUS=Stopping")
 	d.status.draining.Store(true)
 	if failure == nil {
 		local.SetKeepAlivesEnabled(false) // a connection that is not used would never leave

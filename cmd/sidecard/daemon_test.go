@@ -61,7 +61,7 @@ func start(t *testing.T, prepare func(rules string), flags ...string) *running {
 	go func() {
 		defer close(ended)
 		d.exited <- run(process{
-			lookup: func(string) (string, bool) { return "", false },
+			lookup: nothingSet,
 			stdout: io.Discard,
 			stderr: d.log,
 			stop:   stop,
@@ -77,6 +77,9 @@ func start(t *testing.T, prepare func(rules string), flags ...string) *running {
 	})
 	return d
 }
+
+// nothingSet is an environment without variables.
+func nothingSet(string) (string, bool) { return "", false }
 
 func (d *running) path(name string) string { return filepath.Join(d.dir, name) }
 

@@ -58,7 +58,7 @@ func TestToldToStopWhileStarting(t *testing.T) {
 	cancel()
 	c := defaults()
 	c.Listen, c.HTTP, c.Status = []string{"unix:" + t.TempDir() + "/s"}, "off", "off"
-	if err := serve(process{stderr: newLogLines(), stop: stop, kill: t.Context()}, c); err != nil {
+	if err := serve(process{lookup: nothingSet, stderr: newLogLines(), stop: stop, kill: t.Context()}, c); err != nil {
 		t.Errorf("got %v", err)
 	}
 }
@@ -70,7 +70,7 @@ func TestABrokenListenerEndsTheDaemon(t *testing.T) {
 	dir := t.TempDir()
 	c := defaults()
 	c.Rules, c.Listen, c.HTTP, c.Status = []string{dir}, []string{"tcp:127.0.0.1:0"}, "tcp:127.0.0.1:0", "tcp:127.0.0.1:0"
-	s, err := open(t.Context(), c, zerolog.Nop())
+	s, err := open(t.Context(), c, zerolog.Nop(), nothingSet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestABrokenListenerEndsTheDaemon(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "use of closed network connection") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := s.status.Accept(); err == nil {
+	if _, err := s.status[0].Accept(); err == nil {
 		t.Error("the status address is still open")
 	}
 }

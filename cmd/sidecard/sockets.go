@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"net"
+	"slices"
 
 	"github.com/rs/zerolog"
 
@@ -15,75 +15,67 @@ import (
 // sockets are the open listeners of a daemon.
 type sockets struct {
 	grpc    []net.Listener
-	http    net.Listener   // of the local API; nil: off
-	status  net.Listener   // nil: off
-	peers   *listen.Peers  // of grpc
-	clients listen.Counter // of grpc
-	locals  listen.Counter // of http
-	readers listen.Counter // of status
+	http    []net.Listener // of the local API
+	status  []net.Listener
+	peers   *listen.Peers       // of grpc
+	clients listen.Counter      // of grpc
+	locals  listen.Counter      // of http
+	readers listen.Counter      // of status
+	at      map[string][]string // where each setting's sockets listen, as configured or as inherited
 	// Connections that were refused for who made them.
 	strangers struct{ grpc, http, status *refusals }
 }
 
-// open binds every address of the configuration, or none.
-func open(ctx context.Context, cfg config, log zerolog.Logger) (_ *sockets, err error) {
-	s := &sockets{peers: listen.NewPeers(int64(peerGrace), clock.New().Now)}
+// open takes what a service manager passed and binds every address that it did not stand for, or none.
+func open(ctx context.Context, cfg config, log zerolog.Logger, lookup func(string) (string, bool)) (_ *sockets, err error) {
+	s := &sockets{peers: listen.NewPeers(int64(peerGrace), clock.New().Now), at: make(map[string][]string)}
 	for _, c := range []*listen.Counter{&s.clients, &s.locals, &s.readers} {
 		c.Max = cfg.Limits.Connections
 	}
 	s.strangers.grpc, s.strangers.http, s.strangers.status = newRefusals(log), newRefusals(log), newRefusals(log)
+	passed, err := listen.Inherit(lookup)
+	if err != nil {
+		return nil, err
+	}
+	inherited := inheritance{sockets: passed}
 	defer func() {
 		if err != nil {
+			inherited.close()
 			s.close()
 		}
 	}()
 	own := listen.Options{Mode: cfg.Socket.Mode, Group: cfg.Socket.Group, Allow: cfg.Socket.Allow, Refused: s.strangers.grpc.refused}
-	for _, text := range cfg.Listen {
-		l, err := bind(ctx, text, own)
-		if err != nil {
-			return nil, fmt.Errorf("listen: %w", err)
-		}
-		if l != nil {
-			s.grpc = append(s.grpc, s.clients.Listener(s.peers.Listener(l)))
-		}
-	}
 	local := own
 	local.Refused = s.strangers.http.refused
-	l, err := bind(ctx, cfg.HTTP, local)
-	if err != nil {
-		return nil, fmt.Errorf("http: %w", err)
-	}
-	if l != nil {
-		s.http = s.locals.Listener(l)
-	}
 	public := own
 	public.AllowNonLoopback = true // probes and scrapes come from the node and from Prometheus
 	public.Refused = s.strangers.status.refused
-	if l, err = bind(ctx, cfg.Status, public); err != nil {
-		return nil, fmt.Errorf("status: %w", err)
+	for _, of := range []struct {
+		setting   string
+		addresses []string
+		options   listen.Options
+		into      *[]net.Listener
+		count     func(net.Listener) net.Listener
+	}{
+		{"listen", cfg.Listen, own, &s.grpc, func(l net.Listener) net.Listener { return s.clients.Listener(s.peers.Listener(l)) }},
+		{"http", []string{cfg.HTTP}, local, &s.http, s.locals.Listener},
+		{"status", []string{cfg.Status}, public, &s.status, s.readers.Listener},
+	} {
+		listeners, at, err := inherited.listeners(ctx, of.setting, of.addresses, of.options)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range listeners {
+			*of.into = append(*of.into, of.count(l))
+		}
+		s.at[of.setting] = at
 	}
-	if l != nil {
-		s.status = s.readers.Listener(l)
-	}
-	return s, nil
-}
-
-func bind(ctx context.Context, text string, o listen.Options) (net.Listener, error) {
-	a, err := listen.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	return listen.Listen(ctx, a, o)
+	return s, inherited.strangers()
 }
 
 func (s *sockets) close() {
-	for _, l := range s.grpc {
+	for _, l := range slices.Concat(s.grpc, s.http, s.status) {
 		l.Close()
-	}
-	for _, l := range []net.Listener{s.http, s.status} {
-		if l != nil {
-			l.Close()
-		}
 	}
 }
 

@@ -45,6 +45,25 @@ func (o Options) refuse(a Addr, why Reason) func(error) {
 	}
 }
 
+// enforceable says whether this system can tell who connects to a, if o asks for that.
+func (o Options) enforceable(a Addr) error {
+	if a.network == NetworkUnix && !knowsPeers && !o.Allow.Everybody() {
+		return fmt.Errorf("who may connect cannot be told by user and group on %s", runtime.GOOS)
+	}
+	return nil
+}
+
+// guard makes a listener on a let in only those whom o admits.
+func (o Options) guard(a Addr, ln net.Listener) net.Listener {
+	switch {
+	case a.network == NetworkTCP && o.TLS != nil:
+		return &tlsListener{ln, o.TLS, o.refuse(a, ReasonTLS)}
+	case a.network == NetworkUnix && !o.Allow.Everybody():
+		return &allowListener{ln, o.Allow, o.refuse(a, ReasonPeer)}
+	}
+	return ln
+}
+
 // Listen opens a stream listener at the address; for off it returns nil and no error. Mode and group
 // of a Unix socket are in force before the first connection can be made. The socket file of a process
 // that has died is replaced; one that is served, or anything that is not a socket, is left alone and
@@ -58,8 +77,8 @@ func Listen(ctx context.Context, a Addr, o Options) (net.Listener, error) {
 	switch {
 	case a.Off():
 		return nil, nil
-	case a.network == NetworkUnix && !knowsPeers && !o.Allow.Everybody():
-		err = fmt.Errorf("who may connect cannot be told by user and group on %s", runtime.GOOS)
+	case o.enforceable(a) != nil:
+		err = o.enforceable(a)
 	case a.network == NetworkTCP:
 		ln, err = listenTCP(ctx, a.address, o)
 	case a.Abstract():
@@ -70,13 +89,7 @@ func Listen(ctx context.Context, a Addr, o Options) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", a, err)
 	}
-	switch {
-	case a.network == NetworkTCP && o.TLS != nil:
-		ln = &tlsListener{ln, o.TLS, o.refuse(a, ReasonTLS)}
-	case a.network == NetworkUnix && !o.Allow.Everybody():
-		ln = &allowListener{ln, o.Allow, o.refuse(a, ReasonPeer)}
-	}
-	return ln, nil
+	return o.guard(a, ln), nil
 }
 
 func listenAbstract(ctx context.Context, a Addr) (net.Listener, error) {

@@ -25,7 +25,12 @@ type Process struct {
 // StartProcess runs a program; its output, both streams, is appended to the file log. The child
 // is killed when this process dies.
 func StartProcess(log, program string, args ...string) (*Process, error) {
-	return start(processAttributes(), log, program, args)
+	return start(processAttributes(), nil, log, program, args)
+}
+
+// StartProcessInheriting is StartProcess for a child that has the given files open, from descriptor 3 on.
+func StartProcessInheriting(files []*os.File, log, program string, args ...string) (*Process, error) {
+	return start(processAttributes(), files, log, program, args)
 }
 
 // StartProcessAs is StartProcess for a child of another user, who belongs to the given groups, at least
@@ -33,10 +38,10 @@ func StartProcess(log, program string, args ...string) (*Process, error) {
 func StartProcessAs(uid uint32, groups []uint32, log, program string, args ...string) (*Process, error) {
 	attributes := processAttributes()
 	attributes.Credential = &syscall.Credential{Uid: uid, Gid: groups[0], Groups: groups}
-	return start(attributes, log, program, args)
+	return start(attributes, nil, log, program, args)
 }
 
-func start(attributes *syscall.SysProcAttr, log, program string, args []string) (*Process, error) {
+func start(attributes *syscall.SysProcAttr, files []*os.File, log, program string, args []string) (*Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, err
@@ -44,7 +49,7 @@ func start(attributes *syscall.SysProcAttr, log, program string, args []string) 
 	defer out.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = attributes
+	cmd.SysProcAttr, cmd.ExtraFiles = attributes, files
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}

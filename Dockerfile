@@ -6,6 +6,7 @@ FROM golang:${GO} AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
+COPY api api
 COPY cmd cmd
 COPY internal internal
 COPY pkg pkg

@@ -13,15 +13,17 @@ import (
 func (d *daemon) sources() metrics.Sources {
 	info, _ := debug.ReadBuildInfo()
 	return metrics.Sources{
-		Now:          d.clock.Now,
-		Rules:        d.engine.Rules,
-		Keys:         d.keys,
-		Calls:        d.callCounts,
-		Tokens:       d.engine.Tokens,
-		Durations:    metrics.Durations{Decisions: &d.counts.Durations, Waits: &d.counts.Waits},
-		Connections:  d.sockets.connections,
-		WaitingLimit: d.room.Max(),
-		Build:        buildOf(version, info),
+		Now:            d.clock.Now,
+		Rules:          d.engine.Rules,
+		Resources:      d.engine.ResourceTotals,
+		ResourceCounts: d.engine.ResourceCounts,
+		Keys:           d.keys,
+		Calls:          d.callCounts,
+		Tokens:         d.engine.Tokens,
+		Durations:      metrics.Durations{Decisions: &d.counts.Durations, Waits: &d.counts.Waits},
+		Connections:    d.sockets.connections,
+		WaitingLimit:   d.room.Max(),
+		Build:          buildOf(version, info),
 	}
 }
 

@@ -34,6 +34,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := scrape{ch, &c.descs}
 	c.m.collectRules(s)
+	c.m.collectResources(s)
 	c.m.reloads.show(s)
 	s.calls(c.m.sources.Calls())
 	s.durations(decisionDuration, c.m.sources.Durations.Decisions)
@@ -60,6 +61,11 @@ func (s scrape) set(m metric, v float64, labels ...string) {
 		kind = prometheus.CounterValue
 	}
 	s.ch <- prometheus.MustNewConstMetric(s.descs[m], kind, v, labels...)
+}
+
+// average shows the count and the sum of what has no buckets.
+func (s scrape) average(m metric, count uint64, sum float64, labels ...string) {
+	s.ch <- prometheus.MustNewConstSummary(s.descs[m], count, sum, nil, labels...)
 }
 
 // durations shows a histogram.

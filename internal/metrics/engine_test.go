@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"testing"
+	"time"
 
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/rule"
@@ -30,4 +31,11 @@ func ask(e *engine.Engine, resource string) engine.Code {
 	c := engine.Call{Items: []engine.Request{{Resource: resource, Hits: 1}}}
 	e.Decide(now, &c)
 	return c.Overall
+}
+
+// ended decides one request of a resource and reports its end.
+func ended(e *engine.Engine, resource string, rt time.Duration, failed bool) {
+	c := engine.Call{Items: []engine.Request{{Resource: resource, Hits: 1}}}
+	e.Decide(now, &c)
+	e.Complete(now, c.Token, engine.Outcome{RT: rt, Error: failed})
 }

@@ -13,6 +13,7 @@ const (
 	Counter   Type = "counter"   // only grows while the daemon runs
 	Gauge     Type = "gauge"     // is what it is at the moment
 	Histogram Type = "histogram" // durations, in the buckets of internal/histogram
+	Summary   Type = "summary"   // durations, of which count and sum are known
 )
 
 // Family is the declaration of one metric. What is registered and the page for operators both follow

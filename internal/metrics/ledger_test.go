@@ -17,9 +17,16 @@ func blockedOf(id string, n int64) engine.RuleState {
 	return engine.RuleState{Rule: &engine.CompiledRule{ID: id, Counters: c}}
 }
 
+// totalsOf reads a ledger.
+func totalsOf(l *ledger[*engine.Counters, string], rules ...engine.RuleState) map[string]counts {
+	var into []engine.RuleState
+	_, totals := l.read(byRule(func() []engine.RuleState { return rules }, idOf, &into))
+	return totals
+}
+
 // blockedBy reads a ledger and returns what the rules have blocked by label.
-func blockedBy(l *ledger[string], rules ...engine.RuleState) map[string]int64 {
-	_, totals := l.read(func() []engine.RuleState { return rules })
+func blockedBy(l *ledger[*engine.Counters, string], rules ...engine.RuleState) map[string]int64 {
+	totals := totalsOf(l, rules...)
 	out := make(map[string]int64)
 	for k, n := range totals {
 		out[k] = n[blocked]
@@ -29,7 +36,7 @@ func blockedBy(l *ledger[string], rules ...engine.RuleState) map[string]int64 {
 
 func TestLedger(t *testing.T) {
 	t.Parallel()
-	l := newLedger(2, Other, idOf)
+	l := newLedger(2, Other, countsOf)
 	a, b := blockedOf("a", 1), blockedOf("b", 10)
 	steps := []struct {
 		name  string
@@ -57,7 +64,7 @@ func TestLedger(t *testing.T) {
 func TestOutcomesNeverGoDown(t *testing.T) {
 	t.Parallel()
 	r := engine.RuleState{Rule: &engine.CompiledRule{ID: "a", Counters: new(engine.Counters)}}
-	l := newLedger(2, Other, idOf)
+	l := newLedger(2, Other, countsOf)
 	for _, step := range []struct{ passed, waited, shadow, atOnce, late, would int64 }{
 		{5, 1, 1, 4, 1, 1},
 		{6, 1, 1, 5, 1, 1}, // one that waits, of which only half has been counted
@@ -70,8 +77,7 @@ func TestOutcomesNeverGoDown(t *testing.T) {
 		r.Rule.Passed.Store(step.passed)
 		r.Rule.Waited.Store(step.waited)
 		r.Rule.ShadowBlock.Store(step.shadow)
-		_, totals := l.read(func() []engine.RuleState { return []engine.RuleState{r} })
-		n := totals["a"]
+		n := totalsOf(l, r)["a"]
 		if n[passedAtOnce] != step.atOnce || n[waited] != step.late || n[shadowBlocked] != step.would {
 			t.Errorf("%+v: got %v", step, n)
 		}
@@ -84,7 +90,7 @@ func TestLedgerAgainstOneThatForgetsNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.IntRange(1, 8).Draw(t, "most")
-		l := newLedger(most, Other, idOf)
+		l := newLedger(most, Other, countsOf)
 		names := []string{"a", "b", "c", "d", "e"}
 		roomy := most >= len(names)
 		var inForce []engine.RuleState
@@ -142,7 +148,7 @@ func TestLedgerAgainstOneThatForgetsNothing(t *testing.T) {
 // However many rules come and go, what is kept of them is bounded.
 func TestLedgerIsBounded(t *testing.T) {
 	t.Parallel()
-	l := newLedger(10, Other, idOf)
+	l := newLedger(10, Other, countsOf)
 	for i := range 1000 {
 		blockedBy(l, blockedOf(fmt.Sprint("a", i), 1), blockedOf(fmt.Sprint("b", i), 1))
 	}
@@ -184,5 +190,38 @@ func TestCountsStayOverReloads(t *testing.T) {
 	want = append(want, `sidecard_decisions_total{outcome="block",resource="search",rule="search"} 2`)
 	if got := blocks(); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// An item whose labels change goes on under the new ones from there, and what it counted before stays where it was.
+func TestLedgerWithLabelsThatChange(t *testing.T) {
+	t.Parallel()
+	of := map[int]int64{1: 5, 2: 7}
+	l := newLedger(10, Other, func(i int) counts { return counts{of[i]} })
+	read := func(items ...entry[int, string]) map[string]int64 {
+		_, totals := l.read(func() []entry[int, string] { return items })
+		out := make(map[string]int64)
+		for k, n := range totals {
+			out[k] = n[0]
+		}
+		return out
+	}
+	for i, step := range []struct {
+		more  int64 // that item 1 has counted since
+		items []entry[int, string]
+		want  map[string]int64
+	}{
+		{0, []entry[int, string]{{1, Other}, {2, Other}}, map[string]int64{Other: 12}},
+		{1, []entry[int, string]{{1, "one"}, {2, Other}}, map[string]int64{"one": 0, Other: 13}},
+		{2, []entry[int, string]{{1, "one"}, {2, Other}}, map[string]int64{"one": 2, Other: 13}},
+		{1, []entry[int, string]{{1, Other}, {2, Other}}, map[string]int64{Other: 13}},
+		{4, []entry[int, string]{{1, Other}, {2, Other}}, map[string]int64{Other: 17}},
+		{0, []entry[int, string]{{1, "one"}}, map[string]int64{"one": 3}},
+		{1, []entry[int, string]{{1, "one"}, {2, "two"}}, map[string]int64{"one": 4, "two": 7}},
+	} {
+		of[1] += step.more
+		if got := read(step.items...); !maps.Equal(got, step.want) {
+			t.Errorf("step %d: got %v, want %v", i, got, step.want)
+		}
 	}
 }

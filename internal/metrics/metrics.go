@@ -18,10 +18,13 @@ import (
 type Sources struct {
 	Now       func() int64              // nanoseconds, as circuit breakers live by them
 	Rules     func() []engine.RuleState // the rules in force
-	Keys      func() Keys               // parameter values of all rules
-	Calls     func() Calls              // what belongs to no rule
-	Tokens    func() engine.TokenStats  // of calls that rules count until they end
-	Durations Durations
+	Resources func(into []engine.ResourceTotals) []engine.ResourceTotals
+	// ResourceCounts says how many resources are counted.
+	ResourceCounts func() engine.ResourceCounts
+	Keys           func() Keys              // parameter values of all rules
+	Calls          func() Calls             // what belongs to no rule
+	Tokens         func() engine.TokenStats // of calls that rules count until they end
+	Durations      Durations
 	// Connections are those of all listeners, each kind once.
 	Connections  func() []Connections
 	WaitingLimit int // calls that may wait at a time
@@ -41,8 +44,9 @@ type Metrics struct {
 	sources  Sources
 	registry *prometheus.Registry
 	reloads  reloadState
-	decided  *ledger[ruleLabels]
-	counted  *ledger[string]
+	decided  *ledger[*engine.Counters, ruleLabels]
+	counted  *ledger[*engine.Counters, string]
+	entered  *ledger[engine.ResourceKey, string]
 }
 
 // New registers the daemon's metrics and those of the Go runtime and the process.
@@ -50,8 +54,9 @@ func New(s Sources) *Metrics {
 	m := &Metrics{
 		sources:  s,
 		registry: prometheus.NewRegistry(),
-		decided:  newLedger(maxSeries, ruleLabels{Other, Other}, labelsOf),
-		counted:  newLedger(maxSeries, Other, idOf),
+		decided:  newLedger(maxSeries, ruleLabels{Other, Other}, countsOf),
+		counted:  newLedger(maxSeries, Other, countsOf),
+		entered:  newLedger(maxSeries, Other, countsOfResource),
 	}
 	m.registry.MustRegister(
 		newCollector(m),
@@ -61,10 +66,13 @@ func New(s Sources) *Metrics {
 	return m
 }
 
-// enter takes note of the rules in force, so that those which come and go between two scrapes are counted.
+// enter takes note of the rules in force and of the resources that they name, so that what comes and goes between
+// two scrapes is counted.
 func (m *Metrics) enter() {
-	m.decided.read(m.sources.Rules)
-	m.counted.read(m.sources.Rules)
+	var rules []engine.RuleState
+	m.decided.read(byRule(m.sources.Rules, labelsOf, &rules))
+	m.counted.read(byRule(m.sources.Rules, idOf, &rules))
+	m.readResources()
 }
 
 // Handler serves the metrics. A collector that fails leaves the others in the answer.

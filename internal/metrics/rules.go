@@ -13,6 +13,39 @@ func labelsOf(r *engine.CompiledRule) ruleLabels {
 
 func idOf(r *engine.CompiledRule) string { return label(r.ID) }
 
+// The counts of a rule.
+const (
+	passedAtOnce = iota
+	waited
+	blocked
+	shadowBlocked
+	missed
+	untracked
+	races
+	unused
+)
+
+// countsOf reads the counters of a rule. A rule takes back what it counted of a call that is given up, and a
+// read may come between two of its counters, of which one is part of the other: what is lower than it was
+// is made up for by raise.
+func countsOf(c *engine.Counters) counts {
+	passed := c.Passed.Load()
+	late := c.Waited.Load()
+	return counts{passed - late, late, c.Blocked.Load(), c.ShadowBlock.Load(), c.Missing.Load(), c.Untracked.Load(), c.LostRaces.Load(), c.UnusedPlaces.Load()}
+}
+
+// byRule returns how a ledger is to read the rules in force, which are put in into.
+func byRule[L comparable](rules func() []engine.RuleState, labels func(*engine.CompiledRule) L, into *[]engine.RuleState) func() []entry[*engine.Counters, L] {
+	return func() []entry[*engine.Counters, L] {
+		*into = rules()
+		out := make([]entry[*engine.Counters, L], len(*into))
+		for i, r := range *into {
+			out[i] = entry[*engine.Counters, L]{r.Rule.Counters, labels(r.Rule)}
+		}
+		return out
+	}
+}
+
 // holdings are what the rules with the same label hold at the moment.
 type holdings struct {
 	tracks, keyed, breaker          bool
@@ -39,7 +72,8 @@ func (h *holdings) add(r engine.RuleState, now int64) {
 
 // collectRules shows what the rules in force have counted and hold.
 func (m *Metrics) collectRules(s scrape) {
-	_, decided := m.decided.read(m.sources.Rules)
+	var rules []engine.RuleState
+	_, decided := m.decided.read(byRule(m.sources.Rules, labelsOf, &rules))
 	for l, n := range decided {
 		s.set(decisions, float64(n[passedAtOnce]), l.resource, l.rule, "pass")
 		s.set(decisions, float64(n[waited]), l.resource, l.rule, "wait")
@@ -47,15 +81,15 @@ func (m *Metrics) collectRules(s scrape) {
 		s.set(decisions, float64(n[shadowBlocked]), l.resource, l.rule, "shadow_block")
 	}
 	now := m.sources.Now()
-	rules, counted := m.counted.read(m.sources.Rules)
+	labels, counted := m.counted.read(byRule(m.sources.Rules, idOf, &rules))
 	held := make(map[string]*holdings, len(counted))
-	for _, r := range rules {
-		h := held[r.labels]
+	for i, r := range rules {
+		h := held[labels[i]]
 		if h == nil {
 			h = new(holdings)
-			held[r.labels] = h
+			held[labels[i]] = h
 		}
-		h.add(r.state, now)
+		h.add(r, now)
 	}
 	s.set(rulesCount, float64(len(rules)))
 	for rule, h := range held {

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/sidecard/sidecard/pkg/engine"
 )
 
 // scraped returns what a scrape says of our own metrics, sorted, without comments and buckets.
@@ -95,6 +93,8 @@ sidecard_outcome_reports_missing{domain="d` + "\uFFFD" + `"} 1
 sidecard_outcome_reports_missing{domain="shop"} 0
 sidecard_outcome_reports_missing{domain="silent"} 1
 sidecard_overrides_ignored_total 3
+sidecard_resource_overflow_total 51
+sidecard_resources 50
 sidecard_rules 2
 sidecard_rules_info{revision="abc123"} 1
 sidecard_rules_last_reload_duration_seconds 0.0015
@@ -212,9 +212,7 @@ func TestBreakersOfTheSameName(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, `{"degradeRules": [{"id": "b", "resource": "orders", "grade": 2, "count": 1, "timeWindow": 10, "minRequestAmount": 1}, {"id": "well", "resource": "other", "grade": 2, "count": 1, "timeWindow": 10}]}`)
 	for range 3 {
-		c := engine.Call{Items: []engine.Request{{Resource: "orders", Hits: 1}}}
-		e.Decide(now, &c)
-		e.Complete(now, c.Token, engine.Outcome{Error: true})
+		ended(e, "orders", time.Millisecond, true)
 	}
 	rules := e.Rules()
 	m := newMetrics(rules[1], rules[0])

@@ -17,6 +17,12 @@ const (
 	unusedPlaces
 	inFlight
 	breakerState
+	resourceRequests
+	resourceInFlight
+	resourceErrors
+	resourceResponse
+	resourcesKnown
+	resourceOverflow
 	keys
 	keysCapacity
 	keysAll
@@ -54,6 +60,7 @@ const (
 
 var (
 	resourceLabel = Label{Name: "resource", Help: "the rule's resource: a route or an API group"}
+	enteredLabel  = Label{Name: "resource", Help: "a route or an API group that a rule in force names; the others, whose names may be what clients send, are counted together as `(other)`"}
 	ruleLabel     = Label{Name: "rule", Help: "the rule's id"}
 	domainLabel   = Label{Name: "domain", Help: "the domain of Envoy's filter; the domains after the first 64 are counted together as `(other)`"}
 	apiLabel      = Label{Name: "api", Help: "where the call came from: `envoy` for the rate limit service, `grpc` and `http` for the local API"}
@@ -75,6 +82,20 @@ var table = [metricCount]Family{
 		Help: "Calls under way that the rule counts."},
 	breakerState: {Name: "breaker_state", Type: Gauge, Labels: []Label{ruleLabel},
 		Help: "State of the circuit breaker of the rule: 0 closed, 1 half_open, 2 open."},
+
+	resourceRequests: {Name: "resource_requests_total", Type: Counter,
+		Labels: []Label{enteredLabel, {Name: "result", Values: []string{"pass", "block"}, Help: "what the call became that the request was part of"}},
+		Help:   "Requests that entered the resource, once for each of their hits, by what their call became. A call that was given up counts as neither, unless it had waited for half a second or more."},
+	resourceInFlight: {Name: "resource_in_flight", Type: Gauge, Labels: []Label{enteredLabel},
+		Help: "Calls under way that have a token and entered the resource."},
+	resourceErrors: {Name: "resource_errors_total", Type: Counter, Labels: []Label{enteredLabel},
+		Help: "Calls of the resource that were reported to have failed; see outcomes.errorCodes. Shown once an end was reported."},
+	resourceResponse: {Name: "resource_response_seconds", Type: Summary, Unit: "seconds", Labels: []Label{enteredLabel},
+		Help: "How long calls of the resource took whose end was reported, those that failed among them. Shown once one was."},
+	resourcesKnown: {Name: "resources", Type: Gauge,
+		Help: "Resources that are counted by name in the daemon, with rules or without."},
+	resourceOverflow: {Name: "resource_overflow_total", Type: Counter,
+		Help: "Requests for resources that found no room to be counted by name, or whose names are too long. Rules apply to them all the same."},
 
 	keys: {Name: "keys", Type: Gauge, Labels: []Label{ruleLabel},
 		Help: "Parameter values that the rule holds; those that have expired leave within a minute or so."},

@@ -56,9 +56,11 @@ func sourcesOf(rules func() []engine.RuleState) Sources {
 		waits.Observe(1000 * d)
 	}
 	return Sources{
-		Now:   func() int64 { return now },
-		Rules: rules,
-		Keys:  func() Keys { return Keys{Held: 7, Most: 8000} },
+		Now:            func() int64 { return now },
+		Rules:          rules,
+		Resources:      func([]engine.ResourceTotals) []engine.ResourceTotals { return nil },
+		ResourceCounts: func() engine.ResourceCounts { return engine.ResourceCounts{Known: 50, Overflow: 51} },
+		Keys:           func() Keys { return Keys{Held: 7, Most: 8000} },
 		Calls: func() Calls {
 			return Calls{
 				Ways:      []Way{{"envoy", 31, 32, 33}, {"local", 34, 35, 36}},
@@ -91,7 +93,10 @@ func everything(t *testing.T) *Metrics {
 		{"id": "calls", "resource": "orders", "grade": 0, "count": 10},
 		{"id": "queue", "resource": "orders", "count": 10, "controlBehavior": 2, "maxQueueingTimeoutMs": 500}
 	], "degradeRules": [{"id": "breaker", "resource": "orders", "grade": 2, "count": 1, "timeWindow": 10}]}`)
-	m := New(sourcesOf(e.Rules))
+	ended(e, "orders", time.Second, false)
+	s := sourcesOf(e.Rules)
+	s.Resources, s.ResourceCounts = e.ResourceTotals, e.ResourceCounts
+	m := New(s)
 	m.Took(30 * time.Millisecond)
 	m.Applied("abc123", time.Unix(1700000000, 500e6))
 	return m

@@ -23,6 +23,7 @@ func TestStatisticNodeTwin(t *testing.T) {
 		}
 		newest := int64(0) // what either has seen
 		var passes []passed
+		var ever, withdrawn Statistic
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			now += int64(time.Millisecond) * rapid.OneOf(rapid.Int64Range(-700, 1200), rapid.SampledFrom([]int64{0, 1, 499, 500, 59_000, 60_000, 90_000})).Draw(t, "ms")
 			newest = max(newest, now)
@@ -33,9 +34,11 @@ func TestStatisticNodeTwin(t *testing.T) {
 				a.Pass(now, hint, n)
 				b.Add(now, twin.Statistic{Pass: n})
 				passes = append(passes, passed{newest, n})
+				ever.Pass += n
 			case "block":
 				a.Block(now, hint, n)
 				b.Add(now, twin.Statistic{Block: n})
+				ever.Block += n
 			case "begin":
 				a.Begin(hint)
 				b.InFlight++
@@ -49,6 +52,7 @@ func TestStatisticNodeTwin(t *testing.T) {
 					e.Exception = 1
 				}
 				b.Add(now, e)
+				ever.Success, ever.RT, ever.Exception = ever.Success+1, ever.RT+rt, ever.Exception+e.Exception
 			case "end":
 				if b.InFlight > 0 {
 					a.End(hint)
@@ -60,12 +64,20 @@ func TestStatisticNodeTwin(t *testing.T) {
 					passes = passes[:len(passes)-1]
 					a.Withdraw(now, p.at, p.n)
 					b.Withdraw(now, p.at, p.n)
+					withdrawn.Pass += p.n
 				}
 			case "maintain":
 				a.Maintain(now)
 				b.Advance(now)
 			}
 			compareStatistics(t, now, a, b)
+			total := a.Total()
+			if total.Pass > ever.Pass || total.Pass < ever.Pass-withdrawn.Pass {
+				t.Fatalf("%d passed ever, want %d, of which %d were withdrawn", total.Pass, ever.Pass, withdrawn.Pass)
+			}
+			if total.Pass = ever.Pass; total != ever {
+				t.Fatalf("ever: got %+v, want %+v", total, ever)
+			}
 		}
 	})
 }

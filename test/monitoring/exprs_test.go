@@ -58,6 +58,8 @@ func known() map[string]series {
 			out[f.Name+"_sum"], out[f.Name+"_count"] = s, s
 			s.labels = append(s.labels, "le")
 			out[f.Name+"_bucket"] = s
+		case metrics.Summary:
+			out[f.Name+"_sum"], out[f.Name+"_count"] = s, s
 		default:
 			out[f.Name] = s
 		}

@@ -74,6 +74,12 @@ retry:
 	}
 }
 
+// total is what counts towards the limit now.
+func (a *LeapArray) total(now int64) int64 {
+	_, total := unpack(a.advance(a.seq(now)))
+	return int64(total)
+}
+
 // untilLess returns how long after now so many of the slots up to head have left that they held
 // excess, or all of them; false if a rotation has taken one of them.
 func (a *LeapArray) untilLess(now int64, head uint32, excess int64) (time.Duration, bool) {
@@ -88,11 +94,14 @@ func (a *LeapArray) untilLess(now int64, head uint32, excess int64) (time.Durati
 	}
 }
 
-// untilLeaves returns how long after now the slot seq leaves. The whole sequence number is that of
-// now and the signed distance to it.
+// untilLeaves returns how long after now the slot seq leaves.
 func (a *LeapArray) untilLeaves(now int64, seq uint32) time.Duration {
-	whole := now/a.width + int64(int32(seq-a.seq(now)))
-	return time.Duration((whole+int64(a.live))*a.width - now)
+	return time.Duration((a.whole(now, seq)+int64(a.live))*a.width - now)
+}
+
+// whole is the number of the slot seq with its high half: that of now and the signed distance to it.
+func (a *LeapArray) whole(now int64, seq uint32) int64 {
+	return now/a.width + int64(int32(seq-a.seq(now)))
 }
 
 // count returns what the slot seq holds; false if a rotation has taken it, which need not have

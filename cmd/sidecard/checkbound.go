@@ -22,7 +22,7 @@ func boundOf(r *rule.LimitRule) *bound {
 	case r.Limit == 0:
 	case r.Grade == rule.GradeConcurrency:
 		b.Most = r.Limit
-	case r.Behavior == rule.BehaviorQueue:
+	case r.Behavior == rule.BehaviorQueue, r.Behavior == rule.BehaviorWarmUpQueue:
 		// One at the end as well as at the beginning, or a whole call if calls have several hits.
 		b.Most = r.Limit + 1
 	case r.Window == rule.WindowStrict:

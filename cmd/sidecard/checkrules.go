@@ -28,6 +28,8 @@ type ruleView struct {
 	LeaseMs     int64  `json:"leaseMs,omitempty"`     // how long a call counts whose end is not reported
 	Behavior    string `json:"controlBehavior"`
 	QueueMs     int64  `json:"maxQueueingTimeoutMs,omitempty"` // the wait that is too long, of a flow rule the longest that is not; only of a rule that queues
+	WarmUpSec   int64  `json:"warmUpPeriodSec,omitempty"`
+	ColdFactor  int64  `json:"coldFactor,omitempty"`
 	Window      string `json:"window"`
 	SampleCount int    `json:"sampleCount,omitempty"`
 	Bound       *bound `json:"bound,omitempty"` // nil: unlimited
@@ -76,6 +78,7 @@ func viewRule(r *rule.LimitRule) ruleView {
 			v.Bound = nil // what the resource itself does is not counted
 		}
 		v.QueueMs = r.MaxQueueing.Milliseconds()
+		v.WarmUpSec, v.ColdFactor = int64(r.WarmUp/time.Second), r.ColdFactor
 	}
 	if r.Param != nil {
 		v.Param, v.OnMissing = describeParam(r.Param), r.OnMissing.String()
@@ -163,6 +166,9 @@ func (v ruleView) limitText() string {
 		}
 		s += fmt.Sprintf(", one every %v, waiting %s %v", pace, longest, time.Duration(v.QueueMs)*time.Millisecond)
 	}
+	if v.WarmUpSec > 0 {
+		s += fmt.Sprintf(", in %ds from 1/%d", v.WarmUpSec, v.ColdFactor)
+	}
 	switch v.LimitApp {
 	case "":
 	case rule.OriginOther:
@@ -183,7 +189,7 @@ func (v ruleView) windowText() string {
 	switch {
 	case v.Grade == rule.GradeConcurrency.String():
 		return v.Grade
-	case v.Behavior == rule.BehaviorQueue.String():
+	case v.Behavior == rule.BehaviorQueue.String(), v.Behavior == rule.BehaviorWarmUpQueue.String():
 		return v.Behavior
 	case v.SampleCount == 0:
 		return v.Window

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,7 +32,22 @@ func everyBehavior(t *testing.T) (rule.Set, []engine.Request) {
 			}
 		}
 	}
-	set, problems := rule.Load([]rule.File{{Name: "gw-flow-rules.json", Data: append(data, ']')}}, rule.Options{})
+	flows, sep := []byte("["), ""
+	for _, rest := range []string{
+		`"resource": "RES", "count": 7, "controlBehavior": 1`, `"resource": "RES", "count": 1000000, "controlBehavior": 1`,
+		`"resource": "RES", "count": 7, "controlBehavior": 3, "maxQueueingTimeMs": 900`, `"resource": "RES", "count": 1000000, "controlBehavior": 3`,
+		`"resource": "RES", "count": 7, "limitApp": "other"`, `"resource": "R.S", "regex": true, "count": 1000000`,
+		`"resource": "RES", "count": 7, "strategy": 1, "refResource": "rule-01"`, `"resource": "RES", "count": 1000000, "strategy": 1, "refResource": "rule-03"`,
+	} {
+		name := fmt.Sprintf("rule-%02d", len(calls))
+		rest = strings.Replace(strings.Replace(rest, "RES", name, 1), "R.S", "rule.*"+name[5:], 1)
+		flows = fmt.Appendf(flows, `%s{"id": %q, %s}`, sep, name, rest)
+		calls, sep = append(calls, request(name, "/", "")), ",\n"
+		calls[len(calls)-1].Origin = "app"
+	}
+	set, problems := rule.Load([]rule.File{
+		{Name: "gw-flow-rules.json", Data: append(data, ']')}, {Name: "flow-rules.json", Data: append(flows, ']')},
+	}, rule.Options{})
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}

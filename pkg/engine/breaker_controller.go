@@ -49,6 +49,9 @@ func (c *breakerController) until(now, _ int64, _ time.Duration, _ window.Key) (
 // reset is 0: nothing is charged that could be forgotten.
 func (c *breakerController) reset(int64, window.Key) time.Duration { return 0 }
 
+// adjust puts the terms in force, by which calls that end from now on are judged.
+func (c *breakerController) adjust(int64) { c.b.terms.Store(&c.breakerTerms) }
+
 // needsEnd is true of a probe: without its end the breaker opens again when its time is up.
 func (c *breakerController) needsEnd(h hold) bool { return c.b.probing(breakerPermit(h.n)) }
 

@@ -26,6 +26,12 @@ type controller interface {
 	reset(now int64, k window.Key) time.Duration
 }
 
+// adjustable is a controller whose memory goes by terms that a reload may change, and learns of them
+// when they come into force.
+type adjustable interface {
+	adjust(now int64)
+}
+
 // ask is what the requests of one call ask of one budget, up to one of them: the first of them, and
 // all together.
 type ask struct{ first, total int64 }
@@ -47,6 +53,8 @@ type grant struct {
 	promise      window.Promise
 	bucket       window.BucketPermit
 	burst        window.BurstPermit
+	warmUp       window.WarmUpPermit
+	warmUpQueue  window.WarmUpPromise
 	keyedPromise window.KeyPromise
 	keyedBucket  window.KeyBucketPermit
 	keyedBurst   window.KeyBurstPermit

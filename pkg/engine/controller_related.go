@@ -11,6 +11,12 @@ import (
 // at is the memory of the rule, which a feed of that resource fills.
 type relatedController struct{ controller }
 
+func (c *relatedController) adjust(now int64) {
+	if a, ok := c.controller.(adjustable); ok {
+		a.adjust(now)
+	}
+}
+
 func (c *relatedController) acquire(now, n int64, patience time.Duration, k window.Key, _ *grant) answer {
 	return c.peek(now, ask{n, n}, patience, k)
 }
@@ -58,14 +64,14 @@ func (r *CompiledRule) feed(g *rule.LimitRule) *CompiledRule {
 	if g.Mode == rule.ModeRegex {
 		f.Mode = rule.ModeRoute
 	}
-	whole := *g
-	whole.Limit = window.MaxLimit
-	ctl := r.memory.controller(&whole)
-	if calls, ok := ctl.(*concurrencyController); ok {
-		t := &callsFeedController{*calls}
+	switch m := r.memory; {
+	case m.calls != nil:
+		t := &callsFeedController{concurrencyController{f: m.calls, limit: window.MaxLimit}}
 		f.ctl, f.tracker, f.lease = t, t, g.Lease
-	} else {
-		f.ctl = &feedController{ctl}
+	case m.warmUp != nil:
+		f.ctl = &feedController{&warmUpFeed{warmUpController{w: m.warmUp}}}
+	default:
+		f.ctl = &feedController{&windowController{w: m.leap, limit: window.MaxLimit}}
 	}
 	return f
 }

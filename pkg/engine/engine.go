@@ -73,9 +73,10 @@ func (e *Engine) Apply(now int64, set rule.Set) (Changes, error) {
 	}
 	c.compare()
 	e.snapshot.Store(c.next)
-	for _, r := range c.next.breakers {
-		b := r.ctl.(*breakerController)
-		b.b.terms.Store(&b.breakerTerms)
+	for _, r := range c.next.rules {
+		if a, ok := r.ctl.(adjustable); ok {
+			a.adjust(now)
+		}
 	}
 	for _, r := range old.resources {
 		r.pinned.Store(false)

@@ -16,6 +16,9 @@ type memory struct {
 	burst  *window.Burst
 	calls  *window.Inflight
 
+	warmUp      *window.WarmUp
+	warmUpQueue *window.WarmUpQueue
+
 	breaker *breaker
 
 	keyedLeap   *window.KeyTable
@@ -43,6 +46,8 @@ func (m memory) maintain(now int64) {
 		m.leap.Maintain(now)
 	case m.burst != nil:
 		m.burst.Maintain(now)
+	case m.warmUp != nil:
+		m.warmUp.Maintain(now)
 	}
 }
 
@@ -92,6 +97,10 @@ func (c *compiler) newMemory(g *rule.LimitRule) (m memory, err error) {
 		m.bucket = window.NewTokenBucket()
 	case shapeBurst:
 		m.burst, err = window.NewBurst(c.now, g.SampleCount, g.Interval, windowMode(g))
+	case shapeWarmUp:
+		m.warmUp, err = window.NewWarmUp(c.now, g.SampleCount, g.Interval, windowMode(g), warmUpTerms(g))
+	case shapeWarmUpQueue:
+		m.warmUpQueue = window.NewWarmUpQueue(c.now, g.Interval, warmUpTerms(g))
 	default:
 		m.leap, err = window.NewLeapArray(c.now, g.SampleCount, g.Interval, windowMode(g))
 	}
@@ -138,6 +147,10 @@ func (m memory) controller(g *rule.LimitRule) controller {
 		return &keyedConcurrencyController{t: m.keyedCalls, limit: g.Limit}
 	case m.queue != nil:
 		return &queueController{m.queue, queueOf(g)}
+	case m.warmUp != nil:
+		return &warmUpController{w: m.warmUp, terms: warmUpTerms(g)}
+	case m.warmUpQueue != nil:
+		return &warmUpQueueController{q: m.warmUpQueue, terms: warmUpTerms(g), queue: queueOf(g)}
 	case m.bucket != nil:
 		return &bucketController{m.bucket, rateOf(g), g.Burst}
 	case m.burst != nil:

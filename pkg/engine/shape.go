@@ -16,6 +16,8 @@ const (
 	shapeBucket
 	shapeBurst
 	shapeCalls
+	shapeWarmUp
+	shapeWarmUpQueue
 )
 
 func shapeOf(g *rule.LimitRule) shape {
@@ -24,6 +26,10 @@ func shapeOf(g *rule.LimitRule) shape {
 		return shapeCalls
 	case g.Behavior == rule.BehaviorQueue:
 		return shapeQueue
+	case g.Behavior == rule.BehaviorWarmUp:
+		return shapeWarmUp
+	case g.Behavior == rule.BehaviorWarmUpQueue:
+		return shapeWarmUpQueue
 	case g.Window == rule.WindowTokenBucket:
 		return shapeBucket
 	case g.Burst > 0:
@@ -36,6 +42,10 @@ func shapeOf(g *rule.LimitRule) shape {
 func rateOf(g *rule.LimitRule) window.Rate {
 	scale := max(g.Scale, 1)
 	return window.Rate{Count: g.Limit, Denominator: scale, Interval: g.Interval / time.Duration(scale)}
+}
+
+func warmUpTerms(g *rule.LimitRule) window.WarmUpTerms {
+	return window.WarmUpTerms{Limit: g.Limit, Period: g.WarmUp, ColdFactor: g.ColdFactor}
 }
 
 func windowMode(g *rule.LimitRule) window.Mode {

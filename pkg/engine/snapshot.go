@@ -127,7 +127,7 @@ func (c *compiler) rule(g *rule.LimitRule, counters map[ruleName]*Counters) (*Co
 	if !g.Unlimited {
 		r.allowance = m.allowance(g, g.Limit)
 	}
-	if g.Behavior == rule.BehaviorQueue {
+	if g.Behavior == rule.BehaviorQueue || g.Behavior == rule.BehaviorWarmUpQueue {
 		r.turn = turnQueue
 	}
 	r.refusesOverflow = g.Overflow == rule.OverflowBlock

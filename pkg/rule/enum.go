@@ -29,9 +29,9 @@ var (
 	}}
 	controlBehaviors = &enumeration{members: []enumMember{
 		{name: "reject", number: int64(BehaviorReject)},
-		{name: "warm_up", number: 1, refused: "warm-up"},
+		{name: "warm_up", number: int64(BehaviorWarmUp)},
 		{name: "queue", alias: "uniform_queueing", number: int64(BehaviorQueue)},
-		{name: "warm_up_queue", number: 3, refused: "warm-up with queueing"},
+		{name: "warm_up_queue", number: int64(BehaviorWarmUpQueue)},
 	}}
 	relations = &enumeration{members: []enumMember{
 		{name: "direct", number: relationDirect},
@@ -58,7 +58,7 @@ var (
 	}}
 	intervalUnits = &enumeration{members: []enumMember{
 		{name: "second", number: 0},
-		{name: "minute", number: 1},
+		{name: "minute", number: int64(BehaviorWarmUp)},
 		{name: "hour", number: 2},
 		{name: "day", number: 3},
 	}}

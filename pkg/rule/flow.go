@@ -2,12 +2,13 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // flowSchema declares flow rules: Sentinel's fields, and those of gateway rules that make sense of any
 // resource. Slots and interval are Sentinel's unless they are written.
-var flowSchema = schema[limitDraft]{what: "a flow rule", fields: append(
+var flowSchema = schema[limitDraft]{what: "a flow rule", fields: slices.Concat(
 	[]field[limitDraft]{
 		idField(func(d *limitDraft) *located[string] { return &d.id }),
 		textField("resource", "the route id, the name of an API group, or an expression over route ids", maxPatternBytes,
@@ -49,14 +50,13 @@ var flowSchema = schema[limitDraft]{what: "a flow rule", fields: append(
 			func(d *limitDraft) *located[bool] { return &d.shadow }),
 
 		customField("clusterMode", "shared limits; only false", "boolean", decodeClusterMode),
-		refusedField[limitDraft]("warmUpPeriodSec", "warm-up"),
-		refusedField[limitDraft]("coldFactor", "warm-up"),
 	},
-	ignoredFields[limitDraft]("clusterConfig", "app", "ip", "port", "gmtCreate", "gmtModified")...,
+	warmUpFields(),
+	ignoredFields[limitDraft]("clusterConfig", "app", "ip", "port", "gmtCreate", "gmtModified"),
 ), mistaken: map[string]string{
 	"maxQueueingTimeoutMs": "maxQueueingTimeMs", "maxQueueingTimeMS": "maxQueueingTimeMs", "burstCount": "burst",
 	"interval": "intervalSec", "durationInSec": "intervalSec", "statIntervalInMs": "intervalSec", "origin": "limitApp",
-	"threshold": "count", "relationStrategy": "strategy",
+	"threshold": "count", "relationStrategy": "strategy", "warmUpColdFactor": "coldFactor",
 }}
 
 // flowSampleCount is Sentinel's number of slots in a second.

@@ -1,6 +1,9 @@
 package rule
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Bounds and defaults of gateway flow rules.
 const (
@@ -17,7 +20,7 @@ const (
 	defaultMaxKeys = 1 << 20
 )
 
-var gatewaySchema = schema[limitDraft]{what: "a gateway flow rule", fields: append(
+var gatewaySchema = schema[limitDraft]{what: "a gateway flow rule", fields: slices.Concat(
 	[]field[limitDraft]{
 		idField(func(d *limitDraft) *located[string] { return &d.id }),
 		textField("resource", "the route id, or the name of an API group", maxNameBytes,
@@ -63,11 +66,10 @@ var gatewaySchema = schema[limitDraft]{what: "a gateway flow rule", fields: appe
 
 		customField("clusterMode", "shared limits; only false", "boolean", decodeClusterMode),
 		refusedField[limitDraft]("clusterConfig", "cluster mode"),
-		refusedField[limitDraft]("warmUpPeriodSec", "warm-up"),
-		refusedField[limitDraft]("warmUpColdFactor", "warm-up"),
 	},
-	ignoredFields[limitDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
-), mistaken: map[string]string{"maxQueueingTimeMs": "maxQueueingTimeoutMs", "burstCount": "burst", "durationInSec": "intervalSec"}}
+	warmUpFields(),
+	ignoredFields[limitDraft]("app", "ip", "port", "gmtCreate", "gmtModified"),
+), mistaken: map[string]string{"maxQueueingTimeMs": "maxQueueingTimeoutMs", "burstCount": "burst", "durationInSec": "intervalSec", "warmUpColdFactor": "coldFactor"}}
 
 func decodeClusterMode(f *fileLoad, at spot, n *node, _ *limitDraft) {
 	var on located[bool]

@@ -26,7 +26,7 @@ func TestConcurrencyProblems(t *testing.T) {
 		{"slots", `"count": 2, "grade": 0, "sampleCount": 1`, `error: sampleCount: ` + noWindow},
 		{"burst", `"count": 2, "grade": 0, "burst": 1`, `error: burst: is not for concurrency, which never admits more than count at a time; fix: write 0, or a larger count`},
 		{"queue", `"count": 2, "grade": 0, "controlBehavior": 2`, `error: controlBehavior: queue is not for concurrency, which refuses what is above count; fix: write controlBehavior reject, or grade qps`},
-		{"warm-up", `"count": 2, "grade": 0, "controlBehavior": 1`, `error: controlBehavior: warm-up is not supported by this version`},
+		{"warm-up", `"count": 2, "grade": 0, "controlBehavior": 1`, `error: controlBehavior: warm_up is not for concurrency, which refuses what is above count; fix: write controlBehavior reject, or grade qps`},
 		{"broken interval", `"count": 2, "grade": 0, "intervalSec": 0`, `error: intervalSec: is 0; it must be from 1 to 31622400`},
 		{"interval of an hour", `"count": 2, "grade": 0, "intervalSec": 3600`, ``},
 		{"lease", `"count": 2, "grade": 0, "leaseMs": 1000`, ``},

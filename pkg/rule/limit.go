@@ -11,6 +11,7 @@ type limitDraft struct {
 	intervalSec            located[int64]
 	interval, intervalUnit located[int64]
 	burst, maxQueueing     located[int64]
+	warmUp, coldFactor     located[int64]
 	lease                  located[int64]
 	param                  located[*paramDraft]
 	response               located[*responseDraft]
@@ -115,5 +116,8 @@ func (f *fileLoad) checkFlow(d *limitDraft, seconds int64, ok bool, r *LimitRule
 	}
 	if !r.queues() {
 		f.checkBurst(d, r)
+	}
+	if r.WarmsUp() {
+		f.checkWarmUp(d, r)
 	}
 }

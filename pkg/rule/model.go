@@ -178,6 +178,8 @@ type LimitRule struct {
 	// MaxQueueing is the wait from which on a request is refused instead, or for a flow rule the longest
 	// that is not; 0 unless the rule queues.
 	MaxQueueing time.Duration
+	WarmUp      time.Duration // how long it takes from Limit/ColdFactor to Limit; 0 unless the rule warms up
+	ColdFactor  int64         // 0 unless the rule warms up
 
 	// Lease is how long a call counts whose end nobody reports, from 1 s to 24 h; 0 unless the rule
 	// limits concurrency.
@@ -228,6 +230,11 @@ type HeaderField struct {
 
 // OriginOther is the Origin of a rule for the callers that no flow rule of the resource names.
 const OriginOther = "other"
+
+// WarmsUp says whether the limit of the rule climbs while requests keep coming.
+func (r *LimitRule) WarmsUp() bool {
+	return r.Behavior == BehaviorWarmUp || r.Behavior == BehaviorWarmUpQueue
+}
 
 func (r *LimitRule) queues() bool {
 	return r.Behavior == BehaviorQueue || r.Behavior == BehaviorWarmUpQueue

@@ -7,7 +7,7 @@ func sentinelSection(d *document, _ *lab) error {
 
 Sentinel has two limiters that are easily taken for one another:
 
-- **Its gateway rules** (~LimitRule~) and its hot-parameter rules are checked by the token bucket above, one for
+- **Its gateway rules** (~GatewayFlowRule~) and its hot-parameter rules are checked by the token bucket above, one for
   each value, also where a rule has no parameter. ~"window": "token-bucket"~ is that algorithm, to the millisecond: the
   same requests pass and are refused, but for the fraction of a token that Sentinel drops at a refill and this one keeps.
 - **Its flow rules** (~FlowRule~) are checked by a sliding window of 2 slots over one second, its LeapArray. That is

@@ -6,6 +6,7 @@ import (
 	"path"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,8 +19,8 @@ const goodbye = 4 * time.Second
 
 // settings is what the daemon makes of its command line.
 type settings struct {
-	Rules, Listen []string
-	Status, Drain string
+	Rules, Listen       []string
+	HTTP, Status, Drain string
 }
 
 // obeyed runs the built binary with the arguments of a container. It fails on a flag that does not exist,
@@ -58,6 +59,9 @@ func TestArgumentsFitThePod(t *testing.T) {
 		socket := pipeOf(t, r.config(t, "envoy-bootstrap").Data["envoy.yaml"], "sidecard")
 		if !slices.Equal(got.Listen, []string{"unix:" + socket}) || path.Dir(socket) != mountPath(t, c, "sidecard-socket") {
 			t.Errorf("%s: listens on %v, Envoy calls %s", dir, got.Listen, socket)
+		}
+		if path.Dir(strings.TrimPrefix(got.HTTP, "unix:")) != path.Dir(socket) {
+			t.Errorf("%s: the local API is on %s, outside of the shared directory", dir, got.HTTP)
 		}
 		if !slices.Equal(got.Rules, []string{mountPath(t, c, "sidecard-rules")}) {
 			t.Errorf("%s: reads rules from %v", dir, got.Rules)

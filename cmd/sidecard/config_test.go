@@ -78,6 +78,11 @@ socket:
   group: ""
   allowUids: []
   allowGids: []
+tls:
+  cert: ""
+  key: ""
+  ca: ""
+allowPlaintext: false
 drain: 5s
 `
 	if got != want {
@@ -91,6 +96,7 @@ func TestPrecedence(t *testing.T) {
 	for _, tc := range []struct {
 		key                          string
 		inFile, inVariable, asFlag   string
+		more                         string // keys that must be set too, to anything
 		line                         string // of the printed config; %s is the word
 		wantFile, wantVar, wantFlags string // where the printed word differs
 	}{
@@ -110,6 +116,10 @@ func TestPrecedence(t *testing.T) {
 		{key: "socket.group", inFile: "envoy", inVariable: "2000", line: "  group: %s\n", wantVar: `"2000"`},
 		{key: "socket.allowUids", inFile: "0", inVariable: "1337,65532", asFlag: "4294967294", line: "  allowUids: [%s]\n", wantVar: "1337, 65532"},
 		{key: "socket.allowGids", inFile: "4", inVariable: "5,6", asFlag: "7", line: "  allowGids: [%s]\n", wantVar: "5, 6"},
+		{key: "tls.cert", inFile: "/f", inVariable: "/v", asFlag: "/x", more: "tls.key", line: "  cert: %s\n"},
+		{key: "tls.key", inFile: "/f", inVariable: "/v", asFlag: "/x", more: "tls.cert", line: "  key: %s\n"},
+		{key: "tls.ca", inFile: "/f", inVariable: "/v", asFlag: "/x", more: "tls.cert tls.key", line: "  ca: %s\n"},
+		{key: "allowPlaintext", inFile: "true", inVariable: "false", asFlag: "true", line: "allowPlaintext: %s\n"},
 		{key: "limits.tokens", inFile: "1", inVariable: "16777216", line: "  tokens: %s\n"},
 		{key: "outcomes.mode", inFile: "always", inVariable: "auto", line: "outcomes:\n  mode: %s\n"},
 		{key: "outcomes.errorCodes", inFile: "[503, 429, 502]", inVariable: "5xx,400-499", line: "  errorCodes: %s\n", wantFile: `["429", 502-503]`, wantVar: "[400-599]"},
@@ -127,6 +137,10 @@ func TestPrecedence(t *testing.T) {
 				content = fmt.Sprintf("%s:\n  %s: %s\n", section, name, tc.inFile)
 			}
 			c := command{t: t, args: []string{"serve", "--print-config", "--config", write(t, "c.yaml", content)}}
+			for key := range strings.FieldsSeq(tc.more) {
+				more, _ := lookupSetting(key)
+				c.args = append(c.args, "--"+more.flag+"=/more")
+			}
 			printed := func(way, word, other string) {
 				t.Helper()
 				if other != "" {
@@ -200,6 +214,8 @@ blockResponse:
 limits: {waiting: 6, maxKeys: 7, maxKeysTotal: 8, connections: 9, tokens: 10}
 outcomes: {mode: always, errorCodes: [5xx, 429, 400-404]}
 socket: {mode: 0600, group: "0", allowUids: [3, 1], allowGids: [7]}
+tls: {cert: /c, key: "/k d", ca: /a}
+allowPlaintext: true
 drain: 1m30s
 `)
 	_, first, stderr := command{t: t, args: []string{"serve", "--print-config", "--config", file}}.run()
@@ -271,6 +287,10 @@ func TestBadConfigFiles(t *testing.T) {
 		{"a range of codes that ends before it begins", "outcomes: {errorCodes: 504-500}\n", []string{
 			`FILE:1:24: outcomes.errorCodes: "504-500" is a range that ends before it begins; write 500-504`,
 		}},
+		{"an address for all", "drain: 1s\nlisten: [unix:/x, tcp:0.0.0.0:1]\n", []string{
+			`FILE:2:9: listen: address "tcp:0.0.0.0:1": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:1 or a unix: address; or serve it with TLS (--tls-cert, --tls-key), or allow it with --allow-plaintext`,
+		}},
+		{"TLS by half", "tls: {key: /k, ca: /c}\n", []string{`FILE:1:12: tls.key: there is no tls.cert that it is the key of`}},
 		{"users by name", "socket:\n  allowUids: [0, envoy]\n  allowGids: -1\n", []string{
 			`FILE:2:18: socket.allowUids: "envoy" is not the number of a user or group, from 0 to 4294967294`,
 			`FILE:3:14: socket.allowGids: "-1" is not the number of a user or group, from 0 to 4294967294`,
@@ -384,7 +404,12 @@ func TestBadCommandLines(t *testing.T) {
 		{"a bad variable under a good flag", map[string]string{"SIDECARD_DRAIN": "x"}, []string{"serve", "--drain", "1s"}, "SIDECARD_DRAIN: \"x\" is not a duration"},
 		{"a config file that is not there", nil, []string{"serve", "--config", "/nonexistent/c.yaml"}, "sidecard serve: config file: open /nonexistent/c.yaml: no such file or directory\n"},
 		{"an address twice", nil, []string{"serve", "--listen", "unix:/x", "--listen", "unix:///x"}, "sidecard serve: --listen: address \"unix:///x\" is given twice\n"},
-		{"an address for all", nil, []string{"serve", "--print-config", "--listen", "tcp::9090"}, "sidecard serve: --listen: address \"tcp::9090\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:9090 or a unix: address, or give it a certificate\n"},
+		{"an address for all", nil, []string{"serve", "--print-config", "--listen", "tcp::9090"}, "sidecard serve: --listen: address \"tcp::9090\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:9090 or a unix: address; or serve it with TLS (--tls-cert, --tls-key), or allow it with --allow-plaintext\n"},
+		{"the same by variable", map[string]string{"SIDECARD_LISTEN": "unix:/x,tcp:0.0.0.0:1"}, []string{"serve", "--print-config"}, "sidecard serve: SIDECARD_LISTEN: address \"tcp:0.0.0.0:1\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:1 or a unix: address; or serve it with TLS (--tls-cert, --tls-key), or allow it with --allow-plaintext\n"},
+		{"a certificate without a key", map[string]string{"SIDECARD_TLS_CERT": "/c"}, []string{"serve", "--print-config"}, "sidecard serve: SIDECARD_TLS_CERT: there is no tls.key to it\n"},
+		{"a key without a certificate", nil, []string{"serve", "--print-config", "--tls-key", "/k"}, "sidecard serve: --tls-key: there is no tls.cert that it is the key of\n"},
+		{"authorities without a certificate", nil, []string{"serve", "--print-config", "--tls-ca", "/k"}, "sidecard serve: --tls-ca: there is no tls.cert to serve TLS with\n"},
+		{"a client's certificate without its key", nil, []string{"healthcheck", "--addr", "tcp:127.0.0.1:1", "--tls-cert", "/k"}, "sidecard healthcheck: a certificate and its key belong together: one of them is missing\n"},
 		{"a drain below nothing", nil, []string{"serve", "--drain", "-5s"}, "sidecard serve: --drain: \"-5s\" is below 0; 0s waits for nothing\n"},
 		{"a bad variable of another command", map[string]string{"SIDECARD_LISTEN": "bogus"}, []string{"healthcheck"}, "sidecard healthcheck: SIDECARD_LISTEN: address \"bogus\": write unix:"},
 		{"a bad address under a good variable", map[string]string{"SIDECARD_LISTEN": "unix:/x"}, []string{"healthcheck", "--addr", "bogus"}, "sidecard healthcheck: --addr: address \"bogus\": write unix:"},

@@ -23,7 +23,7 @@ const (
 // futureKeys are the keys that are part of the file's design and have no effect yet. Refusing them
 // by name tells an operator more than "unknown", and obeying half of them would be worse.
 var futureKeys = map[string]bool{
-	"admin": true, "tls": true, "systemStat": true,
+	"admin": true, "systemStat": true,
 }
 
 // configFile reads one config file into a config.
@@ -136,6 +136,7 @@ func (f *configFile) apply(s setting, key, value ast.Node) {
 		}
 		f.fail(value, s.key, err.Error())
 	}
+	f.into.note(s.key, f.position(value).String()+": "+s.key)
 }
 
 // mapping reads {domain: {descriptorKey: attribute}}.
@@ -230,6 +231,13 @@ func (f *configFile) names(prefix string) []string {
 }
 
 func (f *configFile) fail(at ast.Node, key, message string) {
+	if key != "" {
+		key += ": "
+	}
+	f.errs = append(f.errs, fmt.Errorf("%s: %s%s", f.position(at), key, message))
+}
+
+func (f *configFile) position(at ast.Node) rule.Position {
 	pos := rule.Position{File: f.name}
 	if m, ok := at.(*ast.MappingNode); ok && !m.IsFlowStyle && len(m.Values) > 0 {
 		at = m.Values[0].Key // the token of the mapping itself is its first colon
@@ -237,8 +245,5 @@ func (f *configFile) fail(at ast.Node, key, message string) {
 	if tk := at.GetToken(); tk != nil && tk.Position != nil {
 		pos.Line, pos.Column = tk.Position.Line, tk.Position.Column
 	}
-	if key != "" {
-		key += ": "
-	}
-	f.errs = append(f.errs, fmt.Errorf("%s: %s%s", pos, key, message))
+	return pos
 }

@@ -39,7 +39,13 @@ type printedConfig struct {
 		AllowUIDs []uint32 `yaml:"allowUids,flow"`
 		AllowGIDs []uint32 `yaml:"allowGids,flow"`
 	} `yaml:"socket"`
-	Drain string `yaml:"drain"`
+	TLS struct {
+		Cert string `yaml:"cert"`
+		Key  string `yaml:"key"`
+		CA   string `yaml:"ca"`
+	} `yaml:"tls"`
+	AllowPlaintext bool   `yaml:"allowPlaintext"`
+	Drain          string `yaml:"drain"`
 }
 
 type printedBlock struct {
@@ -75,6 +81,8 @@ func (c config) print(w io.Writer) error {
 	p.Outcomes.Mode, p.Outcomes.ErrorCodes = c.Outcomes.Mode, c.Outcomes.Errors.Words()
 	p.Socket.Mode, p.Socket.Group = fmt.Sprintf("%04o", c.Socket.Mode), c.Socket.Group
 	p.Socket.AllowUIDs, p.Socket.AllowGIDs = c.Socket.Allow.UIDs, c.Socket.Allow.GIDs
+	p.TLS.Cert, p.TLS.Key, p.TLS.CA = c.TLS.Cert, c.TLS.Key, c.TLS.CA
+	p.AllowPlaintext = c.AllowPlaintext
 	p.Drain = c.Drain.String()
 	text, err := yaml.Marshal(p)
 	if err != nil {

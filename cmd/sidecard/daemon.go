@@ -150,6 +150,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 		d.log.Warn().Stringer("at", w.Pos).Str("field", w.Field).Str("fix", w.Fix).Str("warning", w.Message).Msg("configuration warning")
 	}
 	warnOwnUser(d.log, d.cfg)
+	warnPlaintext(d.log, d.cfg)
 	warnFiles(d.log, d.cfg.filesWanted(), openFiles())
 	d.log.Info().Strs("listen", s.at["listen"]).Strs("http", s.at["http"]).Strs("status", s.at["status"]).Strs("rules", d.cfg.Rules).Msg("listening")
 	work, endWork := context.WithCancel(context.Background())
@@ -158,6 +159,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	g.start(func() error { return d.rules.Run(work) })
 	g.start(func() error { d.maintain(work); return nil })
 	g.start(func() error { d.endCalls(work, service); return nil })
+	g.start(func() error { return s.follow(work) })
 	g.start(func() error { logHangups(work, d.log, d.hangup); return nil })
 	if d.pacesGC {
 		g.start(func() error { gcpace.Run(work); return nil })

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/sidecard/sidecard/internal/listen"
@@ -32,6 +32,7 @@ restarts the container takes --live: without rules nothing is gained by that.`,
 	}
 	fallback, variable := healthAddress(p)
 	addr := cmd.Flags().String("addr", fallback, "gRPC `address` of the daemon; the default follows SIDECARD_LISTEN")
+	secure := addClientTLS(cmd, p)
 	live := cmd.Flags().Bool("live", false, "exit 0 for any answer, also that it is not serving")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a, err := listen.Parse(*addr)
@@ -45,9 +46,13 @@ restarts the container takes --live: without rules nothing is gained by that.`,
 			}
 			return usageError{fmt.Errorf("%s: %w", blamed, err)}
 		}
+		creds, err := secure.credentials(a)
+		if err != nil {
+			return usageError{err}
+		}
 		ctx, cancel := context.WithTimeout(p.stop, healthTimeout)
 		defer cancel()
-		status, err := askHealth(ctx, a)
+		status, err := askHealth(ctx, a, creds)
 		if err != nil {
 			fmt.Fprintf(p.stdout, "%s: no answer: %v\n", a, err)
 			return errReported
@@ -73,7 +78,7 @@ func healthAddress(p process) (addr string, variable bool) {
 	return defaultListen, false
 }
 
-func askHealth(ctx context.Context, a listen.Addr) (healthpb.HealthCheckResponse_ServingStatus, error) {
+func askHealth(ctx context.Context, a listen.Addr, creds credentials.TransportCredentials) (healthpb.HealthCheckResponse_ServingStatus, error) {
 	// One connection, dialled first: its errors say what is wrong with a socket, and there is no
 	// second attempt that could outlast the probe.
 	if conn, err := listen.Dial(ctx, a); err != nil {
@@ -85,7 +90,7 @@ func askHealth(ctx context.Context, a listen.Addr) (healthpb.HealthCheckResponse
 	if err != nil {
 		return 0, err
 	}
-	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(creds))
 	if err != nil {
 		return 0, err
 	}

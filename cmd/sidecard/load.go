@@ -64,6 +64,9 @@ func loadConfig(p process, flags *pflag.FlagSet, file string) (config, error) {
 			errs = append(errs, err)
 		}
 	}
+	if len(errs) == 0 {
+		errs = c.checkAccess()
+	}
 	if len(errs) > 0 {
 		return config{}, usageError{errors.Join(errs...)}
 	}
@@ -82,11 +85,13 @@ func overlay(p process, flags *pflag.FlagSet, s setting, c *config) error {
 		if err := s.set(c, values); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", s.variable(), err))
 		}
+		c.note(s.key, s.variable())
 	}
 	if f := flags.Lookup(s.flag); s.flag != "" && f != nil && f.Changed {
 		if err := s.set(c, f.Value.(*words).got); err != nil {
 			errs = append(errs, fmt.Errorf("--%s: %w", s.flag, err))
 		}
+		c.note(s.key, "--"+s.flag)
 	}
 	return errors.Join(errs...)
 }

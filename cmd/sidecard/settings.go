@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/sidecard/sidecard/internal/calls"
+	"github.com/sidecard/sidecard/internal/certs"
 	"github.com/sidecard/sidecard/internal/listen"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/rule"
@@ -42,9 +43,12 @@ type config struct {
 		Group string
 		Allow listen.Allow
 	}
-	Drain time.Duration
+	TLS            certs.Files // of TCP addresses for decisions; without a Cert they are plain
+	AllowPlaintext bool        // also where other hosts can reach them
+	Drain          time.Duration
 
-	Warnings rule.Problems // what is odd in the config file, but usable
+	Warnings rule.Problems     // what is odd in the config file, but usable
+	sources  map[string]string // where settings were made, by key, as errors say it
 }
 
 const (
@@ -109,7 +113,7 @@ func settings() []setting {
 	return append([]setting{
 		{key: "rules", flag: "rules", value: "PATH", list: true, usage: "rule file or directory; may be repeated",
 			set: func(c *config, v []string) error { c.Rules = v; return oneOrMore(v) }},
-		{key: "listen", flag: "listen", value: "ADDR", list: true, usage: "gRPC address: unix:/path.sock, unix:@name or tcp:host:port on loopback; may be repeated",
+		{key: "listen", flag: "listen", value: "ADDR", list: true, usage: "gRPC address: unix:/path.sock, unix:@name or tcp:host:port; may be repeated",
 			set: func(c *config, v []string) error { c.Listen = v; return listenAddresses(v) }},
 		{key: "http", flag: "http", value: "ADDR", usage: "address of the local API over HTTP and JSON, or off",
 			set: func(c *config, v []string) error { c.HTTP = v[0]; return httpAddress(v[0]) }},
@@ -137,7 +141,7 @@ func settings() []setting {
 			set: func(c *config, v []string) error { return setInt(&c.Limits.Connections, v[0], 1<<20) }},
 		{key: "drain", flag: "drain", value: "DURATION", usage: "longest time to keep serving connections that are open when told to stop",
 			set: func(c *config, v []string) error { return setDuration(&c.Drain, v[0]) }},
-	}, slices.Concat(accessSettings(), outcomeSettings())...)
+	}, slices.Concat(accessSettings(), tlsSettings(), outcomeSettings())...)
 }
 
 // lookupSetting returns the setting of that key.
@@ -168,15 +172,12 @@ func oneOrMore(values []string) error {
 }
 
 // listenAddresses checks the form of the addresses, that decisions are served at all, and that none is
-// served twice or to other hosts. Whether an address can be bound is known only when it is.
+// served twice. Whether an address can be bound is known only when it is.
 func listenAddresses(values []string) error {
 	open := make(map[listen.Addr]bool)
 	for _, v := range values {
 		a, err := listen.Parse(v)
 		if err != nil {
-			return err
-		}
-		if err := a.Loopback(); err != nil {
 			return err
 		}
 		if open[a] {
@@ -194,11 +195,8 @@ func listenAddresses(values []string) error {
 
 // httpAddress checks the form of the address, and that it is not served to other hosts.
 func httpAddress(v string) error {
-	a, err := listen.Parse(v)
-	if err != nil {
-		return err
-	}
-	return a.Loopback()
+	_, err := listen.Parse(v)
+	return err
 }
 
 func setBool(into *bool, v string) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/sidecard/sidecard/internal/certs"
 	"github.com/sidecard/sidecard/internal/clock"
 	"github.com/sidecard/sidecard/internal/listen"
 	"github.com/sidecard/sidecard/internal/metrics"
@@ -24,6 +25,7 @@ type sockets struct {
 	at      map[string][]string // where each setting's sockets listen, as configured or as inherited
 	// Connections that were refused for who made them.
 	strangers struct{ grpc, http, status *refusals }
+	certs     *certs.Store // of TCP addresses for decisions; nil: they are plain
 }
 
 // open takes what a service manager passed and binds every address that it did not stand for, or none.
@@ -44,11 +46,15 @@ func open(ctx context.Context, cfg config, log zerolog.Logger, lookup func(strin
 			s.close()
 		}
 	}()
+	if s.certs, err = loadCerts(cfg, log); err != nil {
+		return nil, err
+	}
 	own := listen.Options{Mode: cfg.Socket.Mode, Group: cfg.Socket.Group, Allow: cfg.Socket.Allow, Refused: s.strangers.grpc.refused}
+	own.TLS, own.AllowNonLoopback = tlsServer(s.certs, "h2"), cfg.AllowPlaintext
 	local := own
-	local.Refused = s.strangers.http.refused
+	local.TLS, local.Refused = tlsServer(s.certs, "http/1.1"), s.strangers.http.refused
 	public := own
-	public.AllowNonLoopback = true // probes and scrapes come from the node and from Prometheus
+	public.TLS, public.AllowNonLoopback = nil, true // probes and scrapes come from the node and from Prometheus
 	public.Refused = s.strangers.status.refused
 	for _, of := range []struct {
 		setting   string

@@ -24,6 +24,7 @@ func (d *daemon) sources() metrics.Sources {
 		Connections:    d.sockets.connections,
 		WaitingLimit:   d.room.Max(),
 		Build:          buildOf(version, info),
+		Certificates:   d.sockets.certificates,
 	}
 }
 

@@ -52,6 +52,8 @@ var table = []row{
 
 	{path: "internal/calls", ours: []string{"pkg/engine", "internal/histogram"},
 		why: "what the ways in share knows the engine, and no wire"},
+	{path: "internal/certs", modules: []string{"github.com/fsnotify/fsnotify", zerologModule},
+		why: "certificates are read from files, and it is not known who listens with them"},
 	{path: "internal/clock", why: "the clock is the bottom of the graph"},
 	{path: "internal/gcpace", why: "the pacing of the collector knows the runtime and nothing of ours"},
 	{path: "internal/histogram", why: "what is counted while requests wait knows nothing of who shows it"},

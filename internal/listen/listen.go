@@ -131,7 +131,7 @@ func listenTCP(ctx context.Context, hostPort string, o Options) (net.Listener, e
 
 // notLoopback says what to write instead of a TCP address that other hosts can reach.
 func notLoopback(port string) error {
-	return fmt.Errorf("%w; write tcp:127.0.0.1:%s or a unix: address, or give it a certificate", ErrNotLoopback, port)
+	return fmt.Errorf("%w; write tcp:127.0.0.1:%s or a unix: address", ErrNotLoopback, port)
 }
 
 // resolve returns one address of the host, an IPv4 one if there is any.

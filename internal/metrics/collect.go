@@ -42,6 +42,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s.set(waitingLimit, float64(c.m.sources.WaitingLimit))
 	s.tokens(c.m.sources.Tokens())
 	s.connections(c.m.sources.Connections())
+	s.certificates(c.m.sources.Certificates())
 	s.keys(c.m.sources.Keys())
 	b := c.m.sources.Build
 	s.set(buildInfo, 1, label(b.Version), label(b.Revision), label(b.Go))

@@ -26,7 +26,9 @@ type Sources struct {
 	Tokens         func() engine.TokenStats // of calls that rules count until they end
 	Durations      Durations
 	// Connections are those of all listeners, each kind once.
-	Connections  func() []Connections
+	Connections func() []Connections
+	// Certificates are those that listeners use; it returns nil if they use none.
+	Certificates func() *Certificates
 	WaitingLimit int // calls that may wait at a time
 	Build        Build
 }

@@ -54,6 +54,8 @@ const (
 	connections
 	connectionsLimit
 	connectionsRefused
+	certReloads
+	certExpiry
 	buildInfo
 	metricCount
 )
@@ -168,6 +170,12 @@ var table = [metricCount]Family{
 	connectionsRefused: {Name: "connections_refused_total", Type: Counter,
 		Labels: []Label{listenerLabel, {Name: "reason", Values: []string{"limit", "peer", "tls"}, Help: "why"}},
 		Help:   "Connections closed before anything was read of them: because limits.connections were open (limit), because their process is not allowed (peer), because no TLS handshake was agreed on (tls)."},
+
+	certReloads: {Name: "tls_reloads_total", Type: Counter,
+		Labels: []Label{{Name: "result", Values: []string{"success", "error"}, Help: "what came of it"}},
+		Help:   "Changes of the files of certificates, by result; only with tls.cert. After an error those before it stay in use."},
+	certExpiry: {Name: "tls_certificate_expiry_timestamp_seconds", Type: Gauge, Unit: "seconds",
+		Help: "When the certificate in use expires, in Unix time; only with tls.cert."},
 
 	buildInfo: {Name: "build_info", Type: Gauge,
 		Labels: []Label{{Name: "version", Help: "the release, or devel"}, {Name: "revision", Help: "the commit"}, {Name: "goversion", Help: "the Go release"}},

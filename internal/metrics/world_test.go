@@ -74,6 +74,7 @@ func sourcesOf(rules func() []engine.RuleState) Sources {
 		Connections: func() []Connections {
 			return []Connections{{"grpc", 2, 1024, map[string]int64{"limit": 3, "peer": 4, "tls": 5}}, {"status", 0, 1024, map[string]int64{"limit": 0, "peer": 0, "tls": 0}}}
 		},
+		Certificates: func() *Certificates { return &Certificates{61, 62, time.Unix(1_800_000_000, 0)} },
 		WaitingLimit: 4096,
 		Build:        Build{"v1.2.3", "abc", "go1.26"},
 	}

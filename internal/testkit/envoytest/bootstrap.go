@@ -14,6 +14,8 @@ import (
 type Addresses struct {
 	Socket   string // the daemon's Unix socket: a path or @name
 	Upstream int    // port of the application on 127.0.0.1
+	// Cluster changes the cluster of the daemon once its address is set; nil: it stays as shipped.
+	Cluster func(cluster map[string]any)
 }
 
 // Bootstrap rewrites the shipped Envoy bootstrap for one run beside others: its listener and its
@@ -34,8 +36,12 @@ func Bootstrap(shipped []byte, a Addresses) ([]byte, error) {
 	e.socketAddress(0, "static_resources", "listeners", "ingress", "address")
 	e.endpoint("sidecard", "pipe", map[string]any{"path": a.Socket})
 	e.endpoint("app", "socket_address", map[string]any{"address": "127.0.0.1", "port_value": a.Upstream})
+	cluster := e.mapping("static_resources", "clusters", "sidecard")
 	if e.err != nil {
 		return nil, fmt.Errorf("envoy bootstrap: %w", e.err)
+	}
+	if a.Cluster != nil {
+		a.Cluster(cluster)
 	}
 	return json.MarshalIndent(root, "", " ")
 }

@@ -16,7 +16,7 @@ import (
 // grace is how long a child may take to end after SIGTERM.
 const grace = 20 * time.Second
 
-// Options say what a Stack is made of. All but Socket and Args are required.
+// Options say what a Stack is made of. All but Socket, Args and Cluster are required.
 type Options struct {
 	Envoy     string // the Envoy binary
 	Sidecard  string // the daemon's binary
@@ -25,6 +25,7 @@ type Options struct {
 	Dir       string // existing directory for socket, logs and Envoy's configuration; a short path, since that of a socket is limited to 107 bytes
 	Socket    string // of the daemon: a path, or @name for an abstract one; empty: a file in Dir
 	Args      []string
+	Cluster   func(cluster map[string]any) // changes how Envoy reaches the daemon, as Addresses says; nil: as shipped
 }
 
 // Stack is an application, the daemon and an Envoy that asks it, on addresses of their own. It is
@@ -95,7 +96,7 @@ func (s *Stack) StartEnvoy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bootstrap, err := Bootstrap(shipped, Addresses{Socket: s.Socket, Upstream: s.Upstream.Port()})
+	bootstrap, err := Bootstrap(shipped, Addresses{Socket: s.Socket, Upstream: s.Upstream.Port(), Cluster: s.options.Cluster})
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,8 @@ const (
 )
 
 // Attrs gives a decision the parameters of one request. The names of headers are passed in lower
-// case, those of URL parameters and cookies as the rule writes them. Values stay valid until the
+// case, those of URL parameters and cookies as the rule writes them. For rule.SourcePathParam the name is
+// a piece of the request's Path, and the value what that stands for: percent-decoded, once. Values stay valid until the
 // bag behind it is reused. attr.Bag implements it; the interface is there because attr imports
 // this package.
 type Attrs interface {

@@ -82,8 +82,8 @@ type Counters struct {
 // keyOf finds the budget of the rule that a request belongs to. When the rule does not apply,
 // applies is false; when it refuses whatever the budget says, the reason is not ReasonNone. own is what the
 // value may use; of a value that is not known, what values may use that have none of their own.
-// again says that the request has been counted already.
-func (r *CompiledRule) keyOf(q *Request, w *work, again bool) (k window.Key, own *allowance, reason Reason, applies bool) {
+// again says that the request has been counted already, and s is what its API groups were found with.
+func (r *CompiledRule) keyOf(q *Request, s *apiScratch, w *work, again bool) (k window.Key, own *allowance, reason Reason, applies bool) {
 	own = &r.allowance
 	if r.param == nil {
 		if r.origin != "" && q.Origin == "" && q.Kind == Charge {
@@ -91,7 +91,7 @@ func (r *CompiledRule) keyOf(q *Request, w *work, again bool) (k window.Key, own
 		}
 		return 0, own, ReasonNone, true
 	}
-	v, found := r.param.value(q)
+	v, found := r.param.value(q, s, w)
 	switch found {
 	case TooLarge:
 		return 0, own, ReasonInputTooLarge, true

@@ -167,7 +167,7 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	if r.Shadow {
 		w = &c.shadow
 	}
-	k, own, why, applies := r.keyOf(q, w, c.again)
+	k, own, why, applies := r.keyOf(q, &c.api, w, c.again)
 	if !applies {
 		return
 	}

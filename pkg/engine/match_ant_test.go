@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func antMatches(t testing.TB, pattern, path string) bool {
+func antMatches(t rapid.TB, pattern, path string) bool {
 	t.Helper()
 	var tree antTree
 	if err := tree.add(pattern, &apiItem{}); err != nil {

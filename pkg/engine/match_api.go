@@ -12,6 +12,7 @@ import (
 // apiItem is one predicate item: a request that satisfies it enters the group.
 type apiItem struct {
 	group   int32
+	place   int32    // in the group's definition
 	methods []string // empty: any
 }
 
@@ -74,7 +75,7 @@ func compileAPIs(defs []rule.APIDefinition) (*apiMatcher, error) {
 				continue
 			}
 			m.byPath[g] = m.byPath[g] || it.Pattern != ""
-			if err := m.add(int32(g), it); err != nil {
+			if err := m.add(int32(g), int32(i), it); err != nil {
 				return nil, fmt.Errorf("%s: API group %q: %w", it.Pos, defs[g].Name, err)
 			}
 		}
@@ -82,7 +83,7 @@ func compileAPIs(defs []rule.APIDefinition) (*apiMatcher, error) {
 	return m, nil
 }
 
-func (m *apiMatcher) add(group int32, it *rule.PredicateItem) error {
+func (m *apiMatcher) add(group, place int32, it *rule.PredicateItem) error {
 	p := &m.anyHost
 	switch {
 	case strings.HasPrefix(it.Host, "*."):
@@ -92,7 +93,7 @@ func (m *apiMatcher) add(group int32, it *rule.PredicateItem) error {
 	case it.Host != "":
 		p = entry(m.hosts, it.Host)
 	}
-	item := &apiItem{group: group, methods: it.Methods}
+	item := &apiItem{group: group, place: place, methods: it.Methods}
 	switch {
 	case it.Pattern == "":
 		p.anyPath = append(p.anyPath, item)

@@ -18,12 +18,20 @@ type param struct {
 	pattern string
 	match   rule.MatchStrategy
 	re      *regexp.Regexp
+	path    *pathParam // of rule.SourcePathParam
 }
 
 func compileParam(p *rule.ParamItem) (*param, error) {
 	c := &param{source: p.Source, name: p.FieldName, pattern: p.Pattern, match: p.Match}
 	if p.Source == rule.SourceHeader {
 		c.name = strings.ToLower(p.FieldName)
+	}
+	if p.Source == rule.SourcePathParam {
+		c.path = &pathParam{name: p.FieldName}
+		var err error
+		if c.path.template, err = compileTemplate(p.Template, p.FieldName); err != nil {
+			return nil, fmt.Errorf("param template: %w", err)
+		}
 	}
 	if p.Pattern != "" && p.Match == rule.MatchRegex {
 		re, err := compileFull(p.Pattern)
@@ -41,8 +49,9 @@ func compileFull(expr string) (*regexp.Regexp, error) {
 }
 
 // value returns the parameter of the request. Client IP and host are fields of the request; an
-// empty one is absent, because Envoy always knows them when it sends them.
-func (p *param) value(r *Request) (string, Presence) {
+// empty one is absent, because Envoy always knows them when it sends them. s is what the API groups of
+// the request were found with.
+func (p *param) value(r *Request, s *apiScratch, w *work) (string, Presence) {
 	switch p.source {
 	case rule.SourceClientIP:
 		return r.ClientIP, presentUnlessEmpty(r.ClientIP)
@@ -50,6 +59,8 @@ func (p *param) value(r *Request) (string, Presence) {
 		return r.Host, presentUnlessEmpty(r.Host)
 	case rule.SourceOrigin:
 		return r.Origin, presentUnlessEmpty(r.Origin)
+	case rule.SourcePathParam:
+		return p.path.value(r, s, w)
 	}
 	if r.Attrs == nil {
 		return "", Absent

@@ -36,6 +36,20 @@ func (l *ruleList) add(r *CompiledRule) {
 	}
 }
 
+// join tells the rules whose parameter stands in the path of which group they are. None of them is for an
+// origin.
+func (l *ruleList) join(group int, def *rule.APIDefinition) error {
+	for _, r := range l.all {
+		if r.param == nil || r.param.path == nil || r.param.path.template != nil {
+			continue
+		}
+		if err := r.param.path.join(group, def); err != nil {
+			return fmt.Errorf("%s: API group %q: %w", def.Pos, def.Name, err)
+		}
+	}
+	return nil
+}
+
 // listed is a list of rules that a request comes under.
 type listed struct {
 	rules *ruleList

@@ -227,6 +227,9 @@ func (c *compiler) file(apis []rule.APIDefinition) error {
 				d.groups[i] = &ruleList{}
 			}
 			d.groups[i].resource = c.resource(d, rule.ModeAPI, defs[i].Name)
+			if err := d.groups[i].join(i, &defs[i]); err != nil {
+				return err
+			}
 		}
 		c.next.regexps += m.regexps
 	}

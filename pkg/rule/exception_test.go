@@ -82,7 +82,7 @@ func TestExceptionsOfGatewayRules(t *testing.T) {
 		pattern(`a`, `prefix`) + exceptionFor(`ab`):             ``,
 		pattern(`a`, `contains`) + exceptionFor(`ba`):           ``,
 		pattern(`[ab]`, `regex`) + exceptionFor(`a`):            ``,
-		`"paramItem": {"parseStrategy": 9}` + exceptionFor(`a`): `error: paramItem.parseStrategy: unknown number 9; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param (not supported yet)`,
+		`"paramItem": {"parseStrategy": 9}` + exceptionFor(`a`): `error: paramItem.parseStrategy: unknown number 9; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param`,
 	} {
 		_, text := problems(t, "gw-flow-rules.json", `[{"resource": "a", "count": 2, `+fields+`}]`, Options{})
 		if got := withoutSpots(text); got != want {

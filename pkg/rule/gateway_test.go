@@ -59,7 +59,7 @@ func TestGatewayFlowProblems(t *testing.T) {
 		{"warm-up", `[{"resource": "a", "count": 1, "controlBehavior": 1}]`, `1:29: warning: [0].count: 1 per 1 s divided by a coldFactor of 3 is less than one request: one passes all the same`},
 		{"warm-up with queueing", `[{"resource": "a", "count": 10, "controlBehavior": 3}]`, ""},
 		{"negative burst", `[{"resource": "a", "count": 1, "burst": -1}]`, `1:41: error: [0].burst: is -1; it must be from 0 to 2147483647`},
-		{"path parameter", `[{"resource": "a", "count": 1, "paramItem": {"parseStrategy": "path_param", "fieldName": "id"}}]`, `1:63: error: [0].paramItem.parseStrategy: parseStrategy path_param` + unsupported},
+		{"path parameter", `[{"resource": "a", "count": 1, "paramItem": {"parseStrategy": "path_param", "fieldName": "id"}}]`, `1:90: error: [0].paramItem.fieldName: nothing says where in the path of a route {id} stands; fix: add a template, such as /orders/{id}`},
 		{"window by number", `[{"resource": "a", "count": 1, "window": 1}]`, `1:42: error: [0].window: is 1; there are aligned, strict, token-bucket`},
 
 		{"what dashboards write", `[{"resource": "a", "count": 1, "controlBehavior": 0, "burst": 0, "maxQueueingTimeoutMs": 500}]`, ""},

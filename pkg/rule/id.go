@@ -69,6 +69,9 @@ func deriveID(r *LimitRule, seconds int64) string {
 		if p.FieldName != "" {
 			b.WriteString(":" + escapeID(p.name()))
 		}
+		if p.Template != "" {
+			b.WriteString("/in:" + escapeID(p.Template))
+		}
 		if p.Pattern != "" {
 			b.WriteString("/" + p.Match.String() + ":" + escapeID(p.Pattern))
 		}
@@ -147,7 +150,7 @@ func (r *LimitRule) StateKey() string {
 		parts = append(parts, strconv.FormatInt(r.Scale, 10)) // its interval is the one written
 	}
 	if p := r.Param; p != nil {
-		parts = append(parts, p.Source.String(), p.name(), strconv.Itoa(int(p.Match)), p.Pattern)
+		parts = append(parts, p.Source.String(), p.name(), strconv.Itoa(int(p.Match)), p.Pattern, p.Template)
 	}
 	return joinKey(parts)
 }

@@ -63,6 +63,7 @@ func Load(files []File, o Options) (Set, Problems) {
 	}
 	if !l.unread {
 		l.checkGroups()
+		l.checkVariables()
 	}
 	l.problems.sort()
 	if len(l.problems.Errors()) > 0 {
@@ -84,7 +85,8 @@ type loader struct {
 	apis     map[idKey]Position // names of API definitions
 
 	references []reference // resources of rules, compared with apis at the end
-	unread     bool        // some file could not be read, so what it defines is unknown
+	variables  []variableReference
+	unread     bool // some file could not be read, so what it defines is unknown
 }
 
 // claim is a rule that has an id: its place, and whether the id is written there.

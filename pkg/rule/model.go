@@ -137,6 +137,7 @@ const (
 type ParamItem struct {
 	Source    ParamSource
 	FieldName string // as written; empty for SourceClientIP and SourceHost
+	Template  string // of SourcePathParam: the Ant pattern that has {FieldName}; empty: those of the API group's items
 	Pattern   string // empty: every value
 	Match     MatchStrategy
 }

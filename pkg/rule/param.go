@@ -12,6 +12,7 @@ const maxFieldNameBytes = 256
 type paramDraft struct {
 	strategy           located[strategy]
 	fieldName, pattern located[string]
+	template           located[string]
 	match              located[int64]
 }
 
@@ -24,8 +25,10 @@ type strategy struct {
 var paramSchema = schema[paramDraft]{what: "a parameter item", fields: append(
 	[]field[paramDraft]{
 		customField("parseStrategy", "where the parameter is", "string", decodeStrategy).require(),
-		textField("fieldName", "the name of the header, URL parameter or cookie", maxFieldNameBytes,
+		textField("fieldName", "the name of the header, URL parameter, cookie or path variable", maxFieldNameBytes,
 			func(d *paramDraft) *located[string] { return &d.fieldName }),
+		textField("template", "with path_param: the path, with the variable in braces; without it, the items of the API group say", maxPatternBytes,
+			func(d *paramDraft) *located[string] { return &d.template }),
 		textField("pattern", "limit only values that match this", maxPatternBytes,
 			func(d *paramDraft) *located[string] { return &d.pattern }),
 		enumField("matchStrategy", "how pattern is compared", matchStrategies, int64(MatchExact),
@@ -40,10 +43,7 @@ var sourceNames = [...]string{
 	SourcePathParam: pathParam, SourceAttribute: "attribute", SourceArgument: "argument", SourceOrigin: "origin",
 }
 
-const (
-	pathParam        = "path_param"
-	refusedPathParam = "parseStrategy path_param"
-)
+const pathParam = "path_param"
 
 // String returns the name that parseStrategy takes, and attribute, argument and origin for those that no
 // gateway rule has.
@@ -61,10 +61,10 @@ func named(source string) bool { return source != "client_ip" && source != "host
 var strategyTables = [...]enumeration{
 	ParamCodesSentinel: {members: []enumMember{
 		{name: "client_ip", number: 0}, {name: "host", number: 1}, {name: "header", number: 2}, {name: "url_param", number: 3}, {name: "cookie", number: 4},
-		{name: pathParam, number: noNumber, refused: refusedPathParam},
+		{name: pathParam, number: noNumber},
 	}},
 	ParamCodesURLFirst: {members: []enumMember{
-		{name: "url_param", number: 0}, {name: pathParam, number: 1, refused: refusedPathParam}, {name: "header", number: 2}, {name: "cookie", number: 3}, {name: "client_ip", number: 4},
+		{name: "url_param", number: 0}, {name: pathParam, number: 1}, {name: "header", number: 2}, {name: "cookie", number: 3}, {name: "client_ip", number: 4},
 		{name: "host", number: noNumber},
 	}},
 }
@@ -110,6 +110,7 @@ func (f *fileLoad) checkParam(d *limitDraft) *ParamItem {
 	if item.FieldName != "" {
 		f.checkFieldName(p.fieldName.at, item)
 	}
+	f.checkPathParam(d, p, item)
 	if item.Pattern != "" && p.pattern.ok && p.match.ok {
 		f.checkSpelling(p.pattern.at, item)
 	}
@@ -122,10 +123,6 @@ func (f *fileLoad) checkStrategy(p *paramDraft) bool {
 	s, at := p.strategy.v, p.strategy.at
 	hasName := p.fieldName.v != ""
 	fits := named(s.name) == hasName
-	if s.name == pathParam && (fits || s.number == noNumber) {
-		f.unsupported(at, refusedPathParam)
-		return false
-	}
 	if fits {
 		return true
 	}
@@ -142,13 +139,10 @@ func (f *fileLoad) checkStrategy(p *paramDraft) bool {
 		f.fail(at, fmt.Sprintf("%s %s makes no sense", s.name, with), fix)
 		return false
 	}
-	fixes := []string{"write the name instead of the number"}
-	if s.name != pathParam {
-		fixes = append(fixes, fix)
-	}
+	fixes := []string{"write the name instead of the number", fix}
 	if reading == "" {
 		reading = "nothing"
-	} else if reading != pathParam && named(reading) == hasName {
+	} else if named(reading) == hasName {
 		fixes = append(fixes, fmt.Sprintf("say paramCodes %s", other))
 	}
 	f.fail(at, fmt.Sprintf("%d %s makes no sense: it means %s in the %s table and %s in the %s table", s.number, with, s.name, f.codes, reading, other),
@@ -159,6 +153,7 @@ func (f *fileLoad) checkStrategy(p *paramDraft) bool {
 func (f *fileLoad) checkFieldName(at spot, item *ParamItem) {
 	name := item.FieldName
 	switch {
+	case item.Source == SourcePathParam: // checkPathParam does
 	case item.Source == SourceURLParam:
 		if strings.IndexFunc(name, isControl) >= 0 {
 			f.fail(at, "holds a control character", "")

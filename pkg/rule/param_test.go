@@ -21,30 +21,30 @@ func TestParseStrategyTables(t *testing.T) {
 		{ParamCodesSentinel, `3`, "x", "url_param"},
 		{ParamCodesSentinel, `4`, "x", "cookie"},
 		{ParamCodesURLFirst, `0`, "x", "url_param"},
-		{ParamCodesURLFirst, `1`, "x", "parseStrategy path_param is not supported by this version"},
+		{ParamCodesURLFirst, `1`, "x", "path_param"},
 		{ParamCodesURLFirst, `2`, "x", "header"},
 		{ParamCodesURLFirst, `3`, "x", "cookie"},
 		{ParamCodesURLFirst, `4`, "", "client_ip"},
 
 		{ParamCodesSentinel, `0`, "x", "0 with a fieldName makes no sense: it means client_ip in the sentinel table and url_param in the url-first table; fix: write the name instead of the number, or remove the fieldName, or say paramCodes url-first"},
-		{ParamCodesSentinel, `1`, "x", "1 with a fieldName makes no sense: it means host in the sentinel table and path_param in the url-first table; fix: write the name instead of the number, or remove the fieldName"},
+		{ParamCodesSentinel, `1`, "x", "1 with a fieldName makes no sense: it means host in the sentinel table and path_param in the url-first table; fix: write the name instead of the number, or remove the fieldName, or say paramCodes url-first"},
 		{ParamCodesSentinel, `2`, "", "header without a fieldName makes no sense; fix: add the fieldName"},
 		{ParamCodesSentinel, `3`, "", "3 without a fieldName makes no sense: it means url_param in the sentinel table and cookie in the url-first table; fix: write the name instead of the number, or add the fieldName"},
 		{ParamCodesSentinel, `4`, "", "4 without a fieldName makes no sense: it means cookie in the sentinel table and client_ip in the url-first table; fix: write the name instead of the number, or add the fieldName, or say paramCodes url-first"},
 		{ParamCodesURLFirst, `0`, "", "0 without a fieldName makes no sense: it means url_param in the url-first table and client_ip in the sentinel table; fix: write the name instead of the number, or add the fieldName, or say paramCodes sentinel"},
-		{ParamCodesURLFirst, `1`, "", "1 without a fieldName makes no sense: it means path_param in the url-first table and host in the sentinel table; fix: write the name instead of the number, or say paramCodes sentinel"},
+		{ParamCodesURLFirst, `1`, "", "1 without a fieldName makes no sense: it means path_param in the url-first table and host in the sentinel table; fix: write the name instead of the number, or add the fieldName, or say paramCodes sentinel"},
 		{ParamCodesURLFirst, `4`, "x", "4 with a fieldName makes no sense: it means client_ip in the url-first table and cookie in the sentinel table; fix: write the name instead of the number, or remove the fieldName, or say paramCodes sentinel"},
 
-		{ParamCodesSentinel, `5`, "", "unknown number 5; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param (not supported yet)"},
-		{ParamCodesURLFirst, `5`, "", "unknown number 5; there are 0 url_param, 1 path_param (not supported yet), 2 header, 3 cookie, 4 client_ip, host"},
-		{ParamCodesSentinel, `-1`, "", "unknown number -1; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param (not supported yet)"},
-		{ParamCodesSentinel, `"pathParam"`, "x", `unknown value "pathParam"; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param (not supported yet)`},
-		{ParamCodesSentinel, `"path_param"`, "", "parseStrategy path_param is not supported by this version"},
+		{ParamCodesSentinel, `5`, "", "unknown number 5; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param"},
+		{ParamCodesURLFirst, `5`, "", "unknown number 5; there are 0 url_param, 1 path_param, 2 header, 3 cookie, 4 client_ip, host"},
+		{ParamCodesSentinel, `-1`, "", "unknown number -1; there are 0 client_ip, 1 host, 2 header, 3 url_param, 4 cookie, path_param"},
+		{ParamCodesSentinel, `"pathParam"`, "x", `unknown value "pathParam"; did you mean "path_param"?`},
+		{ParamCodesSentinel, `"path_param"`, "", "path_param without a fieldName makes no sense; fix: add the fieldName"},
 		{ParamCodesSentinel, `"clientIp"`, "", `unknown value "clientIp"; did you mean "client_ip"?`},
 		{ParamCodesSentinel, `"host"`, "x", "host with a fieldName makes no sense; fix: remove the fieldName"},
 		{ParamCodesURLFirst, `"cookie"`, "", "cookie without a fieldName makes no sense; fix: add the fieldName"},
 	}
-	for _, name := range sourceNames[:SourcePathParam] {
+	for _, name := range sourceNames[:SourcePathParam+1] {
 		for _, codes := range []ParamCodes{ParamCodesSentinel, ParamCodesURLFirst} {
 			field := ""
 			if named(name) {
@@ -62,6 +62,9 @@ func TestParseStrategyTables(t *testing.T) {
 			item := `"parseStrategy": ` + tt.strategy
 			if tt.field != "" {
 				item += `, "fieldName": "` + tt.field + `"`
+			}
+			if tt.want == pathParam {
+				item += `, "template": "/{x}"`
 			}
 			rule := `{"resource": "a", "count": 1, "paramItem": {` + item + `}}`
 			check := func(form string, set Set, got string) {

@@ -10,11 +10,19 @@ import (
 // Ant says whether a path matches an Ant pattern, by trying everything. A pattern without
 // wildcards covers its path and all below it.
 func Ant(pattern, path string) bool {
+	matched, _ := AntSegments(pattern, path)
+	return matched
+}
+
+// AntSegments also returns which segment of the path each segment of the pattern took, except for `**`,
+// which take as few as possible, the first of them first.
+func AntSegments(pattern, path string) (matched bool, took map[string]string) {
 	p, x := segments(pattern), segments(path)
 	if !strings.ContainsAny(pattern, "*?{") {
-		return len(x) >= len(p) && strings.Join(x[:len(p)], "/") == strings.Join(p, "/")
+		return len(x) >= len(p) && strings.Join(x[:len(p)], "/") == strings.Join(p, "/"), nil
 	}
 	slash := strings.HasSuffix(path, "/")
+	took = make(map[string]string)
 	var try func(i, j int, deep bool) bool
 	try = func(i, j int, deep bool) bool {
 		switch {
@@ -33,9 +41,15 @@ func Ant(pattern, path string) bool {
 		case j == len(x):
 			return i == len(p)-1 && p[i] == "*" && slash && !deep
 		}
-		return segment(p[i], x[j]) && try(i+1, j+1, deep)
+		if !segment(p[i], x[j]) || !try(i+1, j+1, deep) {
+			return false
+		}
+		if _, later := took[p[i]]; !later {
+			took[p[i]] = x[j]
+		}
+		return true
 	}
-	return try(0, 0, false)
+	return try(0, 0, false), took
 }
 
 func segments(s string) []string {

@@ -42,6 +42,7 @@ const (
 	kindHeader
 	kindQuery
 	kindCookie
+	kindSegment // no look-up: a piece of the path that was decoded
 )
 
 type field struct {

@@ -15,7 +15,7 @@ var _ engine.Attrs = (*Bag)(nil)
 // be searched is TooLarge. Nothing is parsed before a rule asks for it.
 // An argument is named by its number, or, counted from the end, by -1 for the last one and so on; there are as
 // many as come without a gap from arg.0 on. An attribute is named by its key: path and method come in their one
-// spelling, other keys as they were sent, and those with a dot are none.
+// spelling, other keys as they were sent, and those with a dot are none. A path parameter is named by its text in the path.
 func (b *Bag) Param(source rule.ParamSource, name string) (string, engine.Presence) {
 	b.resolve()
 	switch source {
@@ -25,6 +25,8 @@ func (b *Bag) Param(source rule.ParamSource, name string) (string, engine.Presen
 		return b.urlParam(name)
 	case rule.SourceCookie:
 		return b.cookie(name)
+	case rule.SourcePathParam:
+		return b.unescaped(name), engine.Present
 	case rule.SourceArgument:
 		return b.argument(name)
 	case rule.SourceAttribute:

@@ -17,6 +17,8 @@ type scratch struct {
 	work    work // of enforced rules and of API groups
 	shadow  work // of rules in shadow, which must not use up what enforced ones need
 
+	explaining *explaining // nil but in Explain
+
 	entered  []entrance // resources, request by request
 	hits     int64      // the most that one of the requests asks for; 0: none asks to be charged
 	hint     uint32     // tells apart calls that are decided at the same time; 0: not yet drawn
@@ -55,8 +57,9 @@ const maxHits = window.MaxLimit + 1
 // A call may be refused falsely only while another call has charged some of its rules and has not
 // yet charged the rest or given them back; CompiledRule.LostRaces counts the refusals that were
 // discovered so late.
-func (e *Engine) Decide(now int64, c *Call) {
-	s := e.snapshot.Load()
+func (e *Engine) Decide(now int64, c *Call) { e.decide(e.snapshot.Load(), now, c) }
+
+func (e *Engine) decide(s *snapshot, now int64, c *Call) {
 	c.begin()
 	if c.hint == 0 {
 		c.hint = e.hints.Add(1)

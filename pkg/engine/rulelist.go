@@ -111,6 +111,9 @@ func (d *domain) entries(own *ruleList, route string, w *work, into []listed) []
 
 // peekLists peeks the rules of one resource that are for the origin of request i.
 func (c *Call) peekLists(now int64, i int, lists []listed) {
+	if c.explaining != nil {
+		c.explaining.entries = append(c.explaining.entries, lists...)
+	}
 	origin := c.Items[i].Origin
 	named := false
 	for _, e := range lists {

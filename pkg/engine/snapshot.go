@@ -26,8 +26,9 @@ type domain struct {
 	name     string // empty: all that no file claims
 	routes   map[string]*ruleList
 	patterns []routePattern
-	apis     *apiMatcher // nil when no API group has rules
-	groups   []*ruleList // by their index in apis
+	apis     *apiMatcher          // nil when no API group has rules
+	groups   []*ruleList          // by their index in apis
+	defs     []rule.APIDefinition // of the groups
 }
 
 func (s *snapshot) domain(name string) *domain {
@@ -220,7 +221,7 @@ func (c *compiler) file(apis []rule.APIDefinition) error {
 		if err != nil {
 			return err
 		}
-		d.apis = m
+		d.apis, d.defs = m, defs
 		d.groups = make([]*ruleList, len(defs))
 		for i := range defs {
 			if d.groups[i] = byGroup[defs[i].Name]; d.groups[i] == nil {

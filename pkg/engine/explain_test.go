@@ -84,7 +84,7 @@ gatewayFlowRules:
 - {id: user, resource: orders, count: 3, paramItem: {parseStrategy: header, fieldName: X-User, pattern: b, matchStrategy: prefix}}
 - {id: session, resource: orders, count: 3, onMissing: limit, paramItem: {parseStrategy: cookie, fieldName: s}}
 - {id: sku, resource: orders, count: 3, paramItem: {parseStrategy: url_param, fieldName: sku}}
-- {id: queue, resource: orders, count: 10, controlBehavior: queue, maxQueueingTimeoutMs: 200}
+- {id: queue, resource: orders, count: 10, controlBehavior: queue, maxQueueingTimeoutMs: 400}
 - {id: dark, resource: orders, count: 0, shadow: true}
 - {id: writes, resource: writes, resourceMode: api, count: 1}
 - {id: rest, resource: rest, resourceMode: api, count: 9}

@@ -55,6 +55,8 @@ var table = []row{
 	{path: "internal/certs", modules: []string{"github.com/fsnotify/fsnotify", zerologModule},
 		why: "certificates are read from files, and it is not known who listens with them"},
 	{path: "internal/clock", why: "the clock is the bottom of the graph"},
+	{path: "internal/explain", pure: true, ours: []string{"pkg/engine", "pkg/engine/attr"},
+		why: "an explanation asks the engine, and is told what Envoy makes of the verdict"},
 	{path: "internal/gcpace", why: "the pacing of the collector knows the runtime and nothing of ours"},
 	{path: "internal/histogram", why: "what is counted while requests wait knows nothing of who shows it"},
 	{path: "internal/listen", modules: []string{"golang.org/x/sys"},

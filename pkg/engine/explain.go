@@ -52,8 +52,9 @@ type RuleMatch struct {
 	Refuses bool        // in shadow it would
 	Reason  Reason      // of a refusal
 	// Limit, Used and Remaining are those of the budget that the request belongs to, before it; all are 0 of
-	// what has none: a circuit breaker, and a rule that is unlimited, or skipped. Of a queue only Limit is known.
+	// what has none: a circuit breaker, and a rule that is unlimited, or skipped.
 	Limit, Used, Remaining int64
+	Queues                 bool          // requests wait for their turn: of the budget only Limit is known
 	Wait                   time.Duration // how long the request would be held back
 	// Retry is how long until the request would fit if nobody else came; 0: never, or unknown, or it does.
 	Retry   time.Duration
@@ -147,7 +148,7 @@ func (c *Call) explainRule(now int64, r *CompiledRule) RuleMatch {
 	switch {
 	case r.Unlimited || r.Breaker:
 	case r.turn == turnQueue:
-		m.Limit = r.Limit
+		m.Limit, m.Queues = r.Limit, true
 	case u.refused && u.reason != ReasonLimit: // its budget was not asked
 		m.Limit = r.Limit + r.Burst
 	default:

@@ -108,7 +108,7 @@ func viewGroup(g *engine.GroupMatch) Group {
 func viewRule(m *engine.RuleMatch, verdict *engine.Verdict) Rule {
 	r := m.Rule
 	v := Rule{
-		ID: r.ID, Domain: r.Domain, Mode: r.Mode.String(), Resource: r.Resource, Origin: m.Origin, Shadow: r.Shadow, Unlimited: r.Unlimited,
+		ID: r.ID, Domain: r.Domain, Mode: r.Mode.String(), Resource: r.Resource, Origin: m.Origin, Shadow: r.Shadow, Unlimited: m.Unlimited || m.Skip != "" && r.Unlimited,
 		Verdict: outcomePass, Decides: r == verdict.Rule || verdict.Code == engine.Pass && r == verdict.Queue,
 		Skipped: string(m.Skip), WaitMs: millis(m.Wait), RetryAfterMs: millis(m.Retry),
 	}
@@ -120,8 +120,11 @@ func viewRule(m *engine.RuleMatch, verdict *engine.Verdict) Rule {
 	case m.Wait > 0:
 		v.Verdict = outcomeWait
 	}
-	if !r.Unlimited && !r.Breaker {
-		limit := r.Limit + r.Burst
+	if !v.Unlimited && !r.Breaker {
+		limit := m.Limit
+		if m.Skip != "" {
+			limit = r.Limit + r.Burst
+		}
 		v.Limit, v.IntervalSec = &limit, int64(r.Interval/time.Second)
 		if m.Skip == "" && !m.Queues {
 			v.Used, v.Remaining = &m.Used, &m.Remaining
@@ -131,7 +134,7 @@ func viewRule(m *engine.RuleMatch, verdict *engine.Verdict) Rule {
 		v.Breaker = m.Breaker.State.String()
 	}
 	if p := m.Param; p != nil {
-		v.Param = &Param{Source: p.Source.String(), Name: p.Name, Found: found(p.Found), Value: p.Value, Pattern: p.Pattern, Shared: p.Shared}
+		v.Param = &Param{Source: p.Source.String(), Name: p.Name, Found: found(p.Found), Value: p.Value, Pattern: p.Pattern, Shared: p.Shared, Special: p.Special}
 		if p.Pattern != "" {
 			v.Param.Match = p.Match.String()
 		}
@@ -161,7 +164,7 @@ func viewAnswer(v *engine.Verdict) Answer {
 	if decides != nil {
 		a.Rule = decides.ID
 	}
-	if v.Rule != nil && !v.Rule.Breaker {
+	if v.Rule != nil && !v.Unlimited && !v.Rule.Breaker {
 		a.Limit, a.Remaining = &v.Limit, &v.Remaining
 	}
 	if v.ShadowRule != nil {

@@ -55,7 +55,7 @@ func (v *View) writeRequest(t *table) {
 	for _, list := range []struct {
 		name  string
 		pairs []attr.Pair
-	}{{"header", r.Headers}, {"query", r.Query}, {"cookie", r.Cookies}, {"any of these", r.Named}} {
+	}{{"header", r.Headers}, {"query", r.Query}, {"cookie", r.Cookies}, {"any of these", r.Named}, {"argument", r.Arguments}} {
 		for _, p := range list.pairs {
 			t.row(list.name, fmt.Sprintf("%s = %q", plain(p.Name), p.Value))
 		}
@@ -209,6 +209,8 @@ func (p *Param) String() string {
 		name += " " + p.Name
 	}
 	switch {
+	case p.Special:
+		return fmt.Sprintf("%s = %q, which has a limit of its own", name, p.Value)
 	case p.Found == "present":
 		return fmt.Sprintf("%s = %q", name, p.Value)
 	case p.Found == "too-large":

@@ -75,7 +75,7 @@ type Rule struct {
 	IntervalSec  int64  `json:"intervalSec,omitempty"` // absent: what is under way at a time
 	Used         *int64 `json:"used,omitempty"`        // of the budget of this request, before it; absent of a queue
 	Remaining    *int64 `json:"remaining,omitempty"`
-	Breaker      string `json:"breaker,omitempty"`   // closed, half_open or open
+	Breaker      string `json:"breaker,omitempty"` // closed, half_open or open
 	WaitMs       int64  `json:"waitMs,omitempty"`
 	RetryAfterMs int64  `json:"retryAfterMs,omitempty"` // of a block; absent: never, or nobody knows
 }
@@ -88,7 +88,8 @@ type Param struct {
 	Value   string `json:"value"`
 	Pattern string `json:"pattern,omitempty"`
 	Match   string `json:"matchStrategy,omitempty"`
-	Shared  bool   `json:"shared,omitempty"` // absent, and all requests without it share a budget
+	Shared  bool   `json:"shared,omitempty"`  // absent, and all requests without it share a budget
+	Special bool   `json:"special,omitempty"` // the rule has a limit of its own for the value
 }
 
 // Answer is what becomes of the request.

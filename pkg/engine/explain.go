@@ -52,8 +52,9 @@ type RuleMatch struct {
 	Refuses bool        // in shadow it would
 	Reason  Reason      // of a refusal
 	// Limit, Used and Remaining are those of the budget that the request belongs to, before it; all are 0 of
-	// what has none: a circuit breaker, and a rule that is unlimited, or skipped.
+	// what has none: a circuit breaker, a rule that is skipped, and what is Unlimited.
 	Limit, Used, Remaining int64
+	Unlimited              bool
 	Queues                 bool          // requests wait for their turn: of the budget only Limit is known
 	Wait                   time.Duration // how long the request would be held back
 	// Retry is how long until the request would fit if nobody else came; 0: never, or unknown, or it does.
@@ -70,6 +71,7 @@ type ParamMatch struct {
 	Pattern string // empty: any value
 	Match   rule.MatchStrategy
 	Shared  bool // the parameter is missing, and all requests without it share a budget
+	Special bool // the rule has a limit of its own for this value
 }
 
 // explaining is what Decide notes for an explanation.
@@ -120,7 +122,7 @@ func (c *Call) explainRule(now int64, r *CompiledRule) RuleMatch {
 	m := RuleMatch{Rule: r, Origin: r.origin}
 	limited := true
 	if r.param != nil {
-		m.Param = r.param.explain(&c.Items[0], r.onMissing)
+		m.Param = r.explainParam(&c.Items[0])
 		limited, _ = r.param.concerns(m.Param.Value, &work{left: maxWork})
 	}
 	if b, ok := (RuleState{Rule: r}).Breaker(now); ok {
@@ -146,22 +148,25 @@ func (c *Call) explainRule(now int64, r *CompiledRule) RuleMatch {
 		}
 	}
 	switch {
-	case r.Unlimited || r.Breaker:
+	case r.Breaker:
+	case u.own.ctl == nil:
+		m.Unlimited = true
 	case r.turn == turnQueue:
-		m.Limit, m.Queues = r.Limit, true
+		m.Limit, m.Queues = u.own.limit, true
 	case u.refused && u.reason != ReasonLimit: // its budget was not asked
-		m.Limit = r.Limit + r.Burst
+		m.Limit = u.own.limit
 	default:
-		m.Limit, m.Remaining = r.Limit+r.Burst, u.left
+		m.Limit, m.Remaining = u.own.limit, u.left
 		m.Used = max(m.Limit-m.Remaining, 0)
 	}
 	return m
 }
 
-// explain says what a rule finds of its parameter in a request.
-func (p *param) explain(q *Request, onMissing rule.OnMissing) *ParamMatch {
-	m := &ParamMatch{Source: p.source, Name: p.name, Pattern: p.pattern, Match: p.match}
-	m.Value, m.Found = p.value(q)
-	m.Shared = m.Found == Absent && onMissing == rule.MissingLimit
+// explainParam says what a rule finds of its parameter in a request.
+func (r *CompiledRule) explainParam(q *Request) *ParamMatch {
+	m := &ParamMatch{Source: r.param.source, Name: r.param.name, Pattern: r.param.pattern, Match: r.param.match}
+	m.Value, m.Found = r.param.value(q)
+	m.Shared = m.Found == Absent && r.onMissing == rule.MissingLimit
+	m.Special = m.Found == Present && r.special[m.Value] != nil
 	return m
 }

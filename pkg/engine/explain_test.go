@@ -54,7 +54,7 @@ func checkExplanation(t *rapid.T, x *engine.Explanation, set rule.Set, domain st
 	for _, r := range x.Rules {
 		refuses = refuses || r.Refuses && !r.Rule.Shadow
 		decides = decides || r.Rule == x.Verdict.Rule
-		if r.Skip == "" && !r.Rule.Unlimited && r.Reason != engine.ReasonMissingParam && r.Used+r.Remaining != r.Limit {
+		if r.Skip == "" && !r.Unlimited && r.Reason != engine.ReasonMissingParam && r.Used+r.Remaining != r.Limit {
 			t.Fatalf("used %d and remaining %d are not %d", r.Used, r.Remaining, r.Limit)
 		}
 		if r.Skip != "" && (r.Refuses || r.Param == nil) || (r.Skip == engine.SkipMissing) != (r.Param != nil && r.Param.Found == engine.Absent && r.Skip != "") {

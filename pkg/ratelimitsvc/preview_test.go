@@ -59,10 +59,13 @@ func TestPreviewAgainstTheWire(t *testing.T) {
 		if v.Code == engine.Block || rapid.Bool().Draw(t, "rule") {
 			v.Rule = &engine.CompiledRule{
 				ID: rapid.SampledFrom([]string{"orders", "a/b;c"}).Draw(t, "id"), Resource: `<"r">`,
-				Interval:  rapid.SampledFrom([]time.Duration{0, time.Second, 7 * time.Second, time.Minute, 36 * time.Hour}).Draw(t, "interval"),
-				Unlimited: v.Code == engine.Pass && rapid.IntRange(0, 5).Draw(t, "unlimited") == 0,
-				Breaker:   v.Code == engine.Block && rapid.IntRange(0, 5).Draw(t, "breaker") == 0,
-				Response:  rapid.SampledFrom(responses).Draw(t, "response"),
+				Interval: rapid.SampledFrom([]time.Duration{0, time.Second, 7 * time.Second, time.Minute, 36 * time.Hour}).Draw(t, "interval"),
+				Breaker:  v.Code == engine.Block && rapid.IntRange(0, 5).Draw(t, "breaker") == 0,
+				Response: rapid.SampledFrom(responses).Draw(t, "response"),
+			}
+			v.Unlimited = v.Code == engine.Block && rapid.IntRange(0, 5).Draw(t, "unlimited") == 0
+			if v.Unlimited { // nothing that it uses up comes back
+				v.Reset = 0
 			}
 			v.Limit = rapid.Int64Range(0, 1<<33).Draw(t, "limit")
 		}

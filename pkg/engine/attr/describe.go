@@ -2,6 +2,7 @@ package attr
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sidecard/sidecard/pkg/engine"
@@ -22,7 +23,8 @@ type Description struct {
 	Cookies []Pair `json:"cookies,omitempty"`
 	// Named were sent under their bare name, and are found as whatever a rule asks for, unless they
 	// were sent as that too.
-	Named []Pair `json:"named,omitempty"`
+	Named     []Pair `json:"named,omitempty"`
+	Arguments []Pair `json:"arguments,omitempty"` // by their numbers
 }
 
 // Describe lists the parameters of the bag. The values are those that Param returns. It is meant for views:
@@ -48,6 +50,12 @@ func (b *Bag) Describe() Description {
 			if !has(d.Named, e.name) {
 				d.Named = append(d.Named, Pair{e.name, e.value})
 			}
+		}
+	}
+	for n := range b.args {
+		name := strconv.Itoa(n)
+		if value, found := b.argument(name); found == engine.Present {
+			d.Arguments = append(d.Arguments, Pair{name, value})
 		}
 	}
 	return d

@@ -17,10 +17,11 @@ func TestDescribe(t *testing.T) {
 		b.Add(a[0], a[1])
 	}
 	want := Description{
-		Headers: []Pair{{"x-user", "bob"}},
-		Query:   []Pair{{"sku", "a-b"}, {"x", "1"}, {"bad", "%zz"}, {"", "empty"}, {"y", "7"}},
-		Cookies: []Pair{{"theme", "dark"}, {"s", "first"}},
-		Named:   []Pair{{"user", "carol"}},
+		Headers:   []Pair{{"x-user", "bob"}},
+		Query:     []Pair{{"sku", "a-b"}, {"x", "1"}, {"bad", "%zz"}, {"", "empty"}, {"y", "7"}},
+		Cookies:   []Pair{{"theme", "dark"}, {"s", "first"}},
+		Named:     []Pair{{"user", "carol"}},
+		Arguments: []Pair{{"0", "zero"}},
 	}
 	if got := b.Describe(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)

@@ -122,7 +122,7 @@ func (c *Call) explainRule(now int64, r *CompiledRule) RuleMatch {
 	m := RuleMatch{Rule: r, Origin: r.origin}
 	limited := true
 	if r.param != nil {
-		m.Param = r.explainParam(&c.Items[0])
+		m.Param = c.explainParam(r)
 		limited, _ = r.param.concerns(m.Param.Value, &work{left: maxWork})
 	}
 	if b, ok := (RuleState{Rule: r}).Breaker(now); ok {
@@ -162,10 +162,10 @@ func (c *Call) explainRule(now int64, r *CompiledRule) RuleMatch {
 	return m
 }
 
-// explainParam says what a rule finds of its parameter in a request.
-func (r *CompiledRule) explainParam(q *Request) *ParamMatch {
+// explainParam says what a rule finds of its parameter in the request of a call that was decided.
+func (c *Call) explainParam(r *CompiledRule) *ParamMatch {
 	m := &ParamMatch{Source: r.param.source, Name: r.param.name, Pattern: r.param.pattern, Match: r.param.match}
-	m.Value, m.Found = r.param.value(q)
+	m.Value, m.Found = r.param.value(&c.Items[0], &c.api, &work{left: maxWork})
 	m.Shared = m.Found == Absent && r.onMissing == rule.MissingLimit
 	m.Special = m.Found == Present && r.special[m.Value] != nil
 	return m

@@ -157,6 +157,24 @@ func TestSocketActivation(t *testing.T) {
 	}
 }
 
+// One setting may have several sockets, each of which is served.
+func TestSeveralSocketsOfOneName(t *testing.T) {
+	t.Parallel()
+	m := newServiceManager(t)
+	m.start("listen:listen", "--rules", rules(t, rulesFile, closedOrders), "--status", "off")
+	m.hear("READY=1")
+	for _, target := range []string{"unix:" + m.socket.Addr().String(), "passthrough:///" + m.status.Addr().String()} {
+		conn, err := grpc.NewClient(target, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if code, err := decide(t.Context(), conn, "orders"); err != nil || code != rlspb.RateLimitResponse_OVER_LIMIT {
+			t.Errorf("%s: got %v, %v", target, code, err)
+		}
+	}
+}
+
 // Rules that are wrong hold up nothing: what waits for the daemon starts, and the failure mode decides.
 func TestServiceManagerHearsOfWrongRules(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -72,11 +73,15 @@ func alone(t *testing.T, uid uint32, rules string, args ...string) *daemon {
 	return d
 }
 
+// copyFile copies a program. No child is started meanwhile: it would hold the copy open for writing until
+// it runs a program of its own, and what is open for writing cannot be run ("text file busy").
 func copyFile(t *testing.T, from, to string) {
 	t.Helper()
 	data, err := os.ReadFile(from)
 	if err == nil {
+		syscall.ForkLock.RLock()
 		err = os.WriteFile(to, data, 0o755)
+		syscall.ForkLock.RUnlock()
 	}
 	if err != nil {
 		t.Fatal(err)

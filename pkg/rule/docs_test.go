@@ -41,6 +41,26 @@ func TestBreakersPage(t *testing.T) {
 	}
 }
 
+// The page about flow rules names all fields, and its example loads without a warning.
+func TestFlowRulesPage(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/flow-rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range flowSchema.names() {
+		if !strings.Contains(string(text), "`"+name+"`") && !strings.Contains(string(text), `"`+name+`"`) {
+			t.Errorf("the field %s is not there", name)
+		}
+	}
+	_, example, _ := strings.Cut(string(text), "```json\n")
+	example, _, _ = strings.Cut(example, "```\n")
+	set, problems := Load([]File{{Name: "flow-rules.json", Data: []byte(example)}}, Options{})
+	if len(problems) > 0 || len(set.Limits) != 5 {
+		t.Errorf("%d rules, %v", len(set.Limits), problems)
+	}
+}
+
 // The rules that the README shows load, and its sample of a problem is what a slip in them gives.
 func TestReadme(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,8 @@ func (p pipes) Accept() (net.Conn, error) { return <-p, nil }
 func (p pipes) Close() error              { return nil }
 func (p pipes) Addr() net.Addr            { return &net.UnixAddr{} }
 
-// client opens one connection that c counts and returns its server's end.
-func client(t *testing.T, c *listen.Counter) net.Conn {
+// connect opens one connection that c counts and returns its server's end.
+func connect(t *testing.T, c *listen.Counter) net.Conn {
 	t.Helper()
 	p := make(pipes, 1)
 	near, far := net.Pipe()
@@ -54,7 +54,7 @@ func TestDrainEnds(t *testing.T) {
 				kill, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				for range tc.clients {
-					conn := client(t, &counter)
+					conn := connect(t, &counter)
 					if tc.closed > 0 {
 						time.AfterFunc(tc.closed, func() { conn.Close() })
 					}

@@ -22,6 +22,7 @@ const (
 	exitOK      = 0
 	exitFailure = 1 // what was asked for was understood and did not work out
 	exitUsage   = 2 // the command line, a variable or the config file is wrong
+	exitSilence = 3 // nobody answered, where 1 is an answer: sidecard decide
 )
 
 // process is what a command may touch of the world outside, so that a test can stand in for it.
@@ -81,6 +82,9 @@ var errUnread = errors.New("unread")
 // usageError marks an error that the caller of the command made: a wrong flag, variable or key.
 type usageError struct{ error }
 
+// noAnswer marks an error of a command whose exit code is the answer that it got.
+type noAnswer struct{ error }
+
 // run executes one command line and returns the exit code.
 func run(p process, args []string) int {
 	root := &cobra.Command{
@@ -92,13 +96,14 @@ func run(p process, args []string) int {
 	started := false // whatever fails before a command starts is a fault of the command line
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return suggestFlag(cmd, err) })
-	root.AddCommand(serveCommand(p), checkCommand(p), testCommand(p), explainCommand(p), healthcheckCommand(p), versionCommand(p))
+	root.AddCommand(serveCommand(p), checkCommand(p), testCommand(p), decideCommand(p), explainCommand(p), healthcheckCommand(p), versionCommand(p))
 	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)
 
 	cmd, err := root.ExecuteC()
 	var usage usageError
+	var silence noAnswer
 	switch {
 	case err == nil:
 		return exitOK
@@ -109,6 +114,9 @@ func run(p process, args []string) int {
 	case errors.As(err, &usage):
 		fmt.Fprintf(p.stderr, "%s: %v\n", cmd.CommandPath(), err)
 		return exitUsage
+	case errors.As(err, &silence):
+		fmt.Fprintf(p.stderr, "%s: %v\n", cmd.CommandPath(), err)
+		return exitSilence
 	case !started:
 		fmt.Fprintf(p.stderr, "%s: %v\nRun '%s --help' for usage.\n", cmd.CommandPath(), err, cmd.CommandPath())
 		return exitUsage

@@ -66,7 +66,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("without rules: got %v", err)
 	}
 	_, err := c.Decide(t.Context(), client.Request{Attributes: map[string]string{"haeder.x": "y"}})
-	if err == nil || errors.Is(err, client.ErrUnavailable) || !strings.Contains(err.Error(), `did you mean "header.x"?`) {
+	if !errors.Is(err, client.ErrMalformed) || !strings.Contains(err.Error(), `did you mean "header.x"?`) {
 		t.Errorf("a slip: got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

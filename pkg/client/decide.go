@@ -49,7 +49,7 @@ func (d Decision) Err() error {
 
 // Decide asks whether a request may pass, and takes its hits if so. Nothing of it stays under way: where
 // rules limit calls under way, or watch how they end, use Acquire or Do. A refusal is no error. The error is
-// ErrUnavailable if nobody decided, or says what is wrong with the request.
+// ErrUnavailable if nobody decided, and ErrMalformed, with the reason, if the request makes no sense.
 func (c *Client) Decide(ctx context.Context, r Request) (Decision, error) {
 	return c.ask(ctx, "/v1/decide", r)
 }

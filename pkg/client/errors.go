@@ -11,6 +11,9 @@ import (
 // something else. Whether requests pass then is for the caller to say.
 var ErrUnavailable = errors.New("sidecard does not decide")
 
+// ErrMalformed says that the request makes no sense to the daemon, which says where and why.
+var ErrMalformed = errors.New("sidecard takes the request for malformed")
+
 // ErrNoCall says that a token stands for no call under way.
 var ErrNoCall = errors.New("sidecard: the call has ended before, by its end or with its lease")
 

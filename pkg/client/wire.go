@@ -30,14 +30,14 @@ type question struct {
 type answer struct {
 	Allowed      bool   `json:"allowed"`
 	Code         string `json:"code"`
-	Rule         string `json:"rule"`
-	Reason       string `json:"reason"`
-	Limit        *int64 `json:"limit"`
-	Remaining    *int64 `json:"remaining"`
-	RetryAfterMs int64  `json:"retryAfterMs"`
-	WaitMs       int64  `json:"waitMs"`
-	Token        string `json:"token"`
-	ShadowRule   string `json:"shadowRule"`
+	Rule         string `json:"rule,omitempty"`
+	Reason       string `json:"reason,omitempty"`
+	Limit        *int64 `json:"limit,omitempty"`
+	Remaining    *int64 `json:"remaining,omitempty"`
+	RetryAfterMs int64  `json:"retryAfterMs,omitempty"`
+	WaitMs       int64  `json:"waitMs,omitempty"`
+	Token        string `json:"token,omitempty"`
+	ShadowRule   string `json:"shadowRule,omitempty"`
 }
 
 func (a *answer) decision() Decision {
@@ -49,6 +49,18 @@ func (a *answer) decision() Decision {
 		d.Counted, d.Limit, d.Remaining = true, *a.Limit, *a.Remaining
 	}
 	return d
+}
+
+// MarshalJSON writes a decision as the daemon does.
+func (d Decision) MarshalJSON() ([]byte, error) {
+	a := answer{
+		Allowed: d.Allowed, Code: d.Code, Rule: d.Rule, Reason: d.Reason, Token: d.Token, ShadowRule: d.ShadowRule,
+		RetryAfterMs: d.RetryAfter.Milliseconds(), WaitMs: d.Wait.Milliseconds(),
+	}
+	if d.Counted {
+		a.Limit, a.Remaining = &d.Limit, &d.Remaining
+	}
+	return json.Marshal(a)
 }
 
 // completion is the request of complete.
@@ -108,7 +120,7 @@ func read(status int, text []byte, out any) error {
 	case http.StatusConflict:
 		return ErrNoCall
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
-		return fmt.Errorf("sidecard: %s", problem.Error)
+		return fmt.Errorf("%w: %s", ErrMalformed, problem.Error)
 	}
 	return fmt.Errorf("%w: %d %s", ErrUnavailable, status, problem.Error)
 }

@@ -35,7 +35,7 @@ Exit codes: 0 allowed, 1 refused, 2 a wrong command line, 3 nobody decided.`,
 	cmd.Flags().StringVar(&o.Addr, "addr", fallback, "HTTP `address` of the daemon; the default follows SIDECARD_HTTP")
 	cmd.Flags().StringVar(&r.Domain, "domain", "", "whose rules decide (default \"sidecard\")")
 	cmd.Flags().StringVar(&r.Resource, "resource", "", "the resource that the request enters")
-	attrs := cmd.Flags().StringArray("attr", nil, "an attribute, as `key=value`, such as path=/orders/7; may be repeated")
+	attrs := cmd.Flags().StringArray("attr", nil, "attribute, as `KEY=VALUE`, such as path=/orders/7 or header.x-user-id=bob; may be repeated")
 	cmd.Flags().StringArrayVar(&r.Args, "arg", nil, "the next positional argument of the call; may be repeated")
 	cmd.Flags().Int64Var(&r.Hits, "hits", 1, "how much the request takes")
 	cmd.Flags().BoolVar(&r.Peek, "peek", false, "only look, take nothing")
@@ -79,13 +79,22 @@ Exit codes: 0 allowed, 1 refused, 2 a wrong command line, 3 nobody decided.`,
 	return cmd
 }
 
-// attributesOf reads key=value pairs. Of a key that is given twice the first counts, as everywhere.
+// cutAttribute reads one attribute given as KEY=VALUE.
+func cutAttribute(word string) (key, value string, err error) {
+	key, value, ok := strings.Cut(word, "=")
+	if !ok {
+		return "", "", fmt.Errorf("--attr: %q has no value, write KEY=VALUE", word)
+	}
+	return key, value, nil
+}
+
+// attributesOf reads KEY=VALUE pairs, whose keys the daemon judges, because it knows of a mapping. Of a key that is given twice the first counts, as everywhere.
 func attributesOf(pairs []string) (map[string]string, error) {
 	out := make(map[string]string, len(pairs))
 	for _, pair := range pairs {
-		key, value, ok := strings.Cut(pair, "=")
-		if !ok || key == "" {
-			return nil, fmt.Errorf("--attr: %q is no attribute; write key=value, such as path=/orders/7", pair)
+		key, value, err := cutAttribute(pair)
+		if err != nil {
+			return nil, err
 		}
 		if _, twice := out[key]; !twice {
 			out[key] = value

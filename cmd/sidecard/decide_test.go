@@ -33,7 +33,7 @@ func TestDecide(t *testing.T) {
 		{"--resource queue --hits 20", exitOK, "allowed by queue, ", ""},
 		{"--resource closed", exitFailure, "refused by closed: limit, 0 of 0 left\n", ""},
 		{"--resource dark --domain other --arg 1 --arg x", exitOK, "allowed, no limit applies, dark would refuse if it were not in shadow\n", ""},
-		{"--attr path", exitUsage, "", `sidecard decide: --attr: "path" is no attribute; write key=value, such as path=/orders/7` + "\n"},
+		{"--attr path", exitUsage, "", "sidecard decide: --attr: \"path\" has no value, write KEY=VALUE\n"},
 		{"--attr haeder.x=y", exitUsage, "", `sidecard decide: sidecard takes the request for malformed: attributes: "haeder.x" is no attribute`},
 		{"--hits 0", exitUsage, "", "sidecard decide: --hits: 0 is below 1; to take nothing, write --peek\n"},
 		{"-o xml", exitUsage, "", "sidecard decide: "},

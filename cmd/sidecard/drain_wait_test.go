@@ -1,9 +1,7 @@
 package main
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	commonpb "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rlspb "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -33,14 +31,7 @@ func TestStopAnswersThoseWhoWait(t *testing.T) {
 			t.Errorf("the one that waits: got %v, %v", answer, err)
 		}
 	}()
-	decided := false // and so it waits
-	for from := time.Now(); !decided && time.Since(from) < patience; {
-		_, body := d.get("/metrics")
-		decided = strings.Contains(body, "\nsidecard_waiting 1\n")
-	}
-	if !decided {
-		t.Error("the second call was not decided")
-	}
+	d.untilWaiting()
 	d.stop()
 	<-answered
 	conn.Close()

@@ -99,9 +99,9 @@ func parseAttributes(resource string, given []string) ([]explain.Attribute, erro
 		out = append(out, explain.Attribute{Key: "resource", Value: resource})
 	}
 	for _, word := range given {
-		key, value, ok := strings.Cut(word, "=")
-		if !ok {
-			return nil, fmt.Errorf("--attr: %q has no value, write KEY=VALUE", word)
+		key, value, err := cutAttribute(word)
+		if err != nil {
+			return nil, err
 		}
 		if err := attr.Known(key); err != nil {
 			return nil, fmt.Errorf("--attr: %w%s", err, didYouMean(key, "", attr.Like(key)))

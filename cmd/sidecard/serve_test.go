@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
+
+	"github.com/sidecard/sidecard/pkg/client"
 )
 
 const (
@@ -275,9 +277,11 @@ socket: {mode: 0600}
 	d := start(t, withRules(t, `[{"resource": "orders", "count": 2, "intervalSec": 3600, "overflow": "block", "paramItem": {"parseStrategy": 2, "fieldName": "X-User"}}]`),
 		"--config", file, "--status", "tcp:0.0.0.0:0")
 	d.log.wait(t, "ready, serving decisions", 1)
-	info, err := os.Stat(d.path("rls.sock"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the socket is %v, %v", info, err)
+	for _, socket := range []string{"rls.sock", "http.sock"} {
+		info, err := os.Stat(d.path(socket))
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s is %v, %v", socket, info, err)
+		}
 	}
 	conn := d.dial()
 	for i, tc := range []struct {
@@ -292,6 +296,10 @@ socket: {mode: 0600}
 		if code, err := send(t, conn, "the-route", "orders", "who", tc.who); err != nil || code != tc.want {
 			t.Errorf("call %d: got %v, %v, want %v", i, code, err, tc.want)
 		}
+	}
+	got, err := d.local().Decide(t.Context(), client.Request{Attributes: map[string]string{"the-route": "orders", "who": "bob"}})
+	if err != nil || got.Allowed {
+		t.Errorf("the local API: got %+v, %v", got, err)
 	}
 }
 

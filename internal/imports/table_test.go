@@ -46,6 +46,8 @@ var table = []row{
 		why:     "the local API decides by the engine, knows nothing of Envoy, and must not care where rules come from"},
 	{path: "pkg/client", ours: []string{"internal/listen"},
 		why: "what an application links must stay small, and knows the daemon by its HTTP side alone"},
+	{path: "examples/...", ours: []string{"pkg/client"},
+		why: "examples use what applications use"},
 	{path: "pkg/ruleswatch", ours: []string{"pkg/rule", "internal/clock"},
 		modules: []string{"github.com/fsnotify/fsnotify", zerologModule},
 		why:     "sources deliver files to a function they are given; the engine is not known here"},

@@ -48,7 +48,7 @@ type httpService struct{ s *Service }
 // reply is an answer that is ready to be written.
 type reply struct {
 	status int
-	allow string // the method that would have been right; empty: it was
+	allow  string // the method that would have been right; empty: it was
 	// retry is how many milliseconds to wait before coming again, for the Retry-After header; nil: none.
 	retry *int64
 	body  any

@@ -55,7 +55,7 @@ func New(cfg Config) *Service {
 type call struct {
 	engine engine.Call
 	turn   histogram.Turn // of the decisions made with it
-	bags   []attr.Bag // one for each item, or more
+	bags   []attr.Bag     // one for each item, or more
 }
 
 // take returns a call at rest; give makes it one again.
@@ -74,9 +74,9 @@ func (s *Service) give(c *call) {
 // how is in which way a call is decided.
 type how struct {
 	way   *calls.Answers // which way it came
-	begin bool          // the caller tells the end of the call, so that it stays under way until then
-	tell  bool          // the answer tells the wait, instead of coming late
-	most  time.Duration // the longest wait that the caller accepts
+	begin bool           // the caller tells the end of the call, so that it stays under way until then
+	tell  bool           // the answer tells the wait, instead of coming late
+	most  time.Duration  // the longest wait that the caller accepts
 }
 
 // decide decides queries of one domain, which have been checked, as one call, all or nothing. Afterwards c

@@ -36,8 +36,8 @@ type Durations struct {
 // calls shows what belongs to no rule.
 func (s scrape) calls(c Calls) {
 	for _, w := range c.Ways {
-		s.set(calls, float64(w.Passed), w.API, "pass")
-		s.set(calls, float64(w.Refused), w.API, "block")
+		s.set(answered, float64(w.Passed), w.API, "pass")
+		s.set(answered, float64(w.Refused), w.API, "block")
 		s.set(unready, float64(w.Unready), w.API)
 	}
 	byDomain := make(map[string]Unmatched, len(c.Unmatched))

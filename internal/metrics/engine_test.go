@@ -8,14 +8,14 @@ import (
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
-func newEngine(t *testing.T, bundle string) *engine.Engine {
+func newEngine(t testing.TB, bundle string) *engine.Engine {
 	t.Helper()
 	e := engine.New(engine.Options{})
 	apply(t, e, bundle)
 	return e
 }
 
-func apply(t *testing.T, e *engine.Engine, bundle string) {
+func apply(t testing.TB, e *engine.Engine, bundle string) {
 	t.Helper()
 	set, problems := rule.Load([]rule.File{{Name: "rules.json", Data: []byte(bundle)}}, rule.Options{})
 	if err := problems.Err(); err != nil {

@@ -29,7 +29,7 @@ const (
 	keysAllCapacity
 	keyTableBytes
 	keyOverflow
-	calls
+	answered
 	decisionDuration
 	waitDuration
 	waiting
@@ -112,7 +112,7 @@ var table = [metricCount]Family{
 	keyOverflow: {Name: "key_overflow_total", Type: Counter, Labels: []Label{ruleLabel},
 		Help: "Requests whose parameter value found no room in the rule's table, so that the rule's overflow decided."},
 
-	calls: {Name: "calls_total", Type: Counter,
+	answered: {Name: "calls_total", Type: Counter,
 		Labels: []Label{apiLabel, {Name: "result", Values: []string{"pass", "block"}, Help: "what the call was answered"}},
 		Help:   "Calls that were answered by rules, each once, however many rules concern it."},
 	decisionDuration: {Name: "decision_duration_seconds", Type: Histogram, Unit: "seconds",

@@ -3,6 +3,7 @@ package ratelimitsvc
 import (
 	"strings"
 	"testing"
+	"time"
 
 	common "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	"google.golang.org/grpc/codes"
@@ -79,5 +80,33 @@ func TestServiceCountsCallsBeforeTheFirstRules(t *testing.T) {
 	}
 	if n := w.counters.Envoy.Unready.Load(); n != 1 {
 		t.Errorf("got %d", n)
+	}
+}
+
+// All that is counted of a call for metrics costs no allocation, whether no rule applies or one does, and whether
+// the decision is timed or not.
+func TestCountingAllocatesNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	w.ask(t, describe(pairs("route", "nowhere"))) // makes the counter of the domain
+	var c call
+	wire := marshal(t, describe(pairs("route", "big"), pairs("route", "nowhere")))
+	if err := c.req.decode(wire); err != nil {
+		t.Fatal(err)
+	}
+	c.collect(nil)
+	now := w.now.Load()
+	w.svc.cfg.Room.Decide(t.Context(), now, 0, &c.engine)
+	timed := w.counters.Durations.Read().Count
+	if n := testing.AllocsPerRun(10*histogram.OneIn, func() {
+		if c.turn.Next() {
+			w.counters.Durations.Observe(time.Microsecond)
+		}
+		w.svc.countUnmatched(now, &c)
+		w.counters.Envoy.Count(c.engine.Overall)
+	}); n != 0 {
+		t.Errorf("%v allocations a call", n)
+	}
+	if w.counters.Durations.Read().Count == timed || w.counters.Envoy.Passed.Load() < 100 {
+		t.Error("nothing was counted")
 	}
 }

@@ -37,6 +37,12 @@ const (
 	ReasonKeyOverflow          // no room to track one more parameter value, and the rule blocks that
 	ReasonTooManyCalls         // more calls are under way than can be kept track of
 	ReasonBreaker              // the rule's circuit breaker is open, or half open and waits for its probes
+	ReasonAuthority            // the caller may not use the resource
+	ReasonSystemQPS            // as many calls have passed in all as may
+	ReasonSystemThread         // as many calls are under way in all as may
+	ReasonSystemRT             // calls take too long on average
+	ReasonSystemLoad           // the load is too high, and more calls are under way than the system copes with
+	ReasonSystemCPU            // the processors have too much to do
 	ReasonDeadline             // the queue would take the request, but not in the time that the caller has
 )
 
@@ -57,6 +63,18 @@ func (r Reason) String() string {
 		return "breaker"
 	case ReasonDeadline:
 		return "deadline"
+	case ReasonAuthority:
+		return "authority"
+	case ReasonSystemQPS:
+		return "system-qps"
+	case ReasonSystemThread:
+		return "system-thread"
+	case ReasonSystemRT:
+		return "system-rt"
+	case ReasonSystemLoad:
+		return "system-load"
+	case ReasonSystemCPU:
+		return "system-cpu"
 	}
 	return "none"
 }
@@ -91,7 +109,7 @@ type Request struct {
 	Method       string // upper case
 	Host         string // lower case, without port and trailing dot
 	ClientIP     string
-	Origin       string // the caller
+	Origin       string // the caller, as it calls itself
 	Attrs        Attrs
 	Hits         int64 // at least 1
 	Kind         Kind
@@ -101,9 +119,9 @@ type Request struct {
 type Verdict struct {
 	Code    Code
 	Reason  Reason
-	Matched bool // some rule applied, be it unlimited or in shadow
-	// Rule is the enforced rule that decides: for Pass the one with the smallest remaining, circuit
-	// breakers left out, for Block the refusing one with the longest wait. Nil when no limiting rule
+	Matched bool // some rule applied that is not for all calls, be it unlimited or in shadow
+	// Rule is the enforced rule that decides: for Pass the one with the smallest remaining, of those
+	// that have a limit, for Block the refusing one with the longest wait. Nil when no limiting rule
 	// applied.
 	Rule      *CompiledRule
 	Limit     int64 // of Rule, or of the exception that it makes for the request's value; burst included

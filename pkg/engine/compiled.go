@@ -43,6 +43,8 @@ type CompiledRule struct {
 	param           *param
 	origin          string // whose calls the rule is for, as rule.LimitRule.Origin
 	onMissing       rule.OnMissing
+	authority       *authority // of an authority rule alone, which has no budget
+	system          bool       // a system rule: it is for every call, and counts it once
 	// feeds: it is no rule, but charges what its resource uses for a rule of another one.
 	feeds bool
 }
@@ -52,6 +54,13 @@ type allowance struct {
 	ctl   controller // nil: there is no limit
 	limit int64      // burst included
 }
+
+// HasLimit says whether the rule limits by a count, of which something remains or not; the count may be unlimited.
+// Circuit breakers, system rules and authority rules have none.
+func (r *CompiledRule) HasLimit() bool { return !r.Breaker && !r.system && r.authority == nil }
+
+// perCall says whether the rule counts calls, so that several requests of one are charged once.
+func (r *CompiledRule) perCall() bool { return r.Breaker || r.system }
 
 // turn is when a rule is charged, among those of a call: the later, the less it likes to be charged in
 // vain.
@@ -85,8 +94,14 @@ type Counters struct {
 // again says that the request has been counted already, and s is what its API groups were found with.
 func (r *CompiledRule) keyOf(q *Request, s *apiScratch, w *work, again bool) (k window.Key, own *allowance, reason Reason, applies bool) {
 	own = &r.allowance
+	if r.authority != nil {
+		if q.caller() == "" && q.Kind == Charge && !again {
+			r.Missing.Add(1)
+		}
+		return 0, own, r.authority.judge(q), true
+	}
 	if r.param == nil {
-		if r.origin != "" && q.Origin == "" && q.Kind == Charge {
+		if r.origin != "" && q.caller() == "" && q.Kind == Charge && !again {
 			r.Missing.Add(1)
 		}
 		return 0, own, ReasonNone, true

@@ -39,8 +39,9 @@ type ask struct{ first, total int64 }
 // answer is what a controller says to a peek or an acquire.
 type answer struct {
 	ok        bool
-	untracked bool // no room for the key: ok is the rule's overflow policy
-	late      bool // refused, but only because of max
+	untracked bool   // no room for the key: ok is the rule's overflow policy
+	late      bool   // refused, but only because of max
+	reason    Reason // why refused, of a controller that has several; else ReasonNone
 	remaining int64
 	wait      time.Duration
 }

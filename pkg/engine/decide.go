@@ -37,7 +37,7 @@ type use struct {
 	refused   bool
 	charged   bool
 	untracked bool // the rule's overflow policy answered
-	shared    bool // an earlier request of the call charges the same breaker, which counts calls
+	shared    bool // an earlier request of the call charges the same rule, which counts calls
 	reason    Reason
 	n         int64 // what the request asks of this rule
 	ask       ask   // n and what earlier requests of the call ask of the same rule and key
@@ -66,6 +66,14 @@ func (e *Engine) decide(s *snapshot, now int64, c *Call) {
 	}
 	d := s.domain(c.Domain)
 	for i := range c.Items {
+		if q := &c.Items[i]; q.Kind == Charge {
+			c.hits = max(c.hits, q.hits())
+		}
+	}
+	for i := range c.Items {
+		for _, r := range s.system {
+			c.peekSystem(now, r, i)
+		}
 		e.collect(now, d, c, i)
 	}
 	if c.refusedBy() < 0 {
@@ -141,9 +149,6 @@ func (c *Call) begin() {
 // its route matches, then those of the API groups that it enters.
 func (e *Engine) collect(now int64, d *domain, c *Call, i int) {
 	q := &c.Items[i]
-	if q.Kind == Charge {
-		c.hits = max(c.hits, q.hits())
-	}
 	if q.Resource != "" {
 		own := d.routes[q.Resource]
 		e.enterRoute(d, own, c, q)
@@ -161,6 +166,13 @@ func (e *Engine) collect(now int64, d *domain, c *Call, i int) {
 	}
 }
 
+// peekSystem peeks a system rule, which hits that are given back do not concern.
+func (c *Call) peekSystem(now int64, r *CompiledRule, i int) {
+	if c.Items[i].Kind != Refund {
+		c.peek(now, r, i, ReasonNone)
+	}
+}
+
 func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	q := &c.Items[i]
 	if r.feeds && reason != ReasonNone {
@@ -174,13 +186,17 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	if !applies {
 		return
 	}
-	if reason == ReasonNone {
+	// Whether the request comes under an authority rule does not matter if that lets it pass.
+	if reason == ReasonNone || r.authority != nil && why == ReasonNone {
 		reason = why
 	}
 	u := use{rule: r, own: own, key: k, item: int32(i), kind: q.Kind, reason: reason}
 	u.n = q.hits()
-	if r.once {
+	switch {
+	case r.once:
 		u.n = 1
+	case r.system && q.Kind == Charge:
+		u.n = c.hits
 	}
 	switch {
 	case q.Kind == Refund:
@@ -192,7 +208,9 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	case own.ctl == nil:
 	default:
 		u.ask = c.asked(r, k, u.n)
-		u.shared = r.Breaker && u.ask.total > u.n
+		if u.shared = r.perCall() && u.ask.total > u.n; u.shared {
+			u.ask = ask{u.n, u.n}
+		}
 		u.take(own.ctl.peek(now, u.ask, c.MaxWait, k))
 	}
 	c.uses = append(c.uses, u)
@@ -212,6 +230,8 @@ func (u *use) take(a answer) {
 		u.reason = ReasonKeyOverflow
 	case u.rule.Breaker:
 		u.reason = ReasonBreaker
+	case a.reason != ReasonNone:
+		u.reason = a.reason
 	case a.late:
 		u.reason = ReasonDeadline
 	default:

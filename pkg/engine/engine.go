@@ -31,6 +31,7 @@ type Engine struct {
 	tokens    tokens
 	resources resources
 	inbound   resource // the sum of all calls
+	load, cpu gauge
 	hints     atomic.Uint32
 	mu        sync.Mutex // one Apply or Maintain at a time
 }
@@ -56,6 +57,7 @@ func New(o Options) *Engine {
 		o.MaxResources = DefaultMaxResources
 	}
 	e.resources.init(o.MaxResources)
+	e.SetSystem(SystemSample{Load: -1, CPU: -1})
 	e.snapshot.Store(&snapshot{open: newDomain("")})
 	return e
 }
@@ -67,7 +69,7 @@ func (e *Engine) Apply(now int64, set rule.Set) (Changes, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old := e.snapshot.Load()
-	c := &compiler{now: now, old: old, budget: e.budget, resources: &e.resources}
+	c := &compiler{now: now, old: old, budget: e.budget, engine: e}
 	if err := c.compile(set); err != nil {
 		return Changes{}, err
 	}
@@ -123,7 +125,7 @@ type RuleState struct {
 	InFlight int64
 }
 
-// Rules returns the rules in force, in the order of the set.
+// Rules returns the rules in force: authority, system, limits and degrade rules, each in the order of the set.
 func (e *Engine) Rules() []RuleState {
 	s := e.snapshot.Load()
 	out := make([]RuleState, len(s.rules))
@@ -132,7 +134,7 @@ func (e *Engine) Rules() []RuleState {
 		if r.memory.keys != nil {
 			out[i].Keys = r.memory.keys.Stats()
 		}
-		out[i].Tracks, out[i].InFlight = r.tracker != nil && !r.Breaker, r.memory.inFlight()
+		out[i].Tracks, out[i].InFlight = r.tracker != nil && r.memory.countsCalls(), r.memory.inFlight()
 	}
 	return out
 }

@@ -167,6 +167,9 @@ func (m memory) controller(g *rule.LimitRule) controller {
 	return &windowController{w: m.leap, limit: g.Limit}
 }
 
+// countsCalls says whether the memory counts calls under way.
+func (m memory) countsCalls() bool { return m.calls != nil || m.keyedCalls != nil }
+
 // inFlight is how many calls are under way that the memory counts.
 func (m memory) inFlight() int64 {
 	switch {

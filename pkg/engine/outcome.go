@@ -162,7 +162,11 @@ func (e *Engine) issue(now int64, c *Call) {
 		if !u.charged || u.rule.tracker == nil {
 			continue
 		}
-		if u.rule.Shadow || !u.rule.tracker.needsEnd(c.grants[i].held) {
+		needs := u.rule.tracker.needsEnd(c.grants[i].held)
+		if u.rule.system && !needs {
+			continue // what it has charged does not wait for the end
+		}
+		if u.rule.Shadow || !needs {
 			u.charged = false
 			u.own.ctl.refund(now, &c.grants[i])
 			continue

@@ -58,7 +58,7 @@ func (p *param) value(r *Request, s *apiScratch, w *work) (string, Presence) {
 	case rule.SourceHost:
 		return r.Host, presentUnlessEmpty(r.Host)
 	case rule.SourceOrigin:
-		return r.Origin, presentUnlessEmpty(r.Origin)
+		return r.caller(), presentUnlessEmpty(r.caller())
 	case rule.SourcePathParam:
 		return p.path.value(r, s, w)
 	}

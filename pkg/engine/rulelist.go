@@ -114,7 +114,7 @@ func (c *Call) peekLists(now int64, i int, lists []listed) {
 	if c.explaining != nil {
 		c.explaining.entries = append(c.explaining.entries, lists...)
 	}
-	origin := c.Items[i].Origin
+	origin := c.Items[i].caller()
 	named := false
 	for _, e := range lists {
 		named = named || e.rules.named[origin] != nil

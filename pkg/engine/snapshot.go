@@ -13,8 +13,9 @@ type snapshot struct {
 	revision  string
 	open      *domain            // the rules for every domain that no file claims
 	claimed   map[string]*domain // by name
-	rules     []*CompiledRule    // in the order of the set, degrade rules last
+	rules     []*CompiledRule    // authority, system, limits and degrade rules, each in the order of the set
 	breakers  []*CompiledRule    // the degrade rules
+	system    []*CompiledRule    // the system rules
 	memories  map[string]memory  // by state key
 	regexps   int
 	resources []*resource // that rules name
@@ -40,13 +41,13 @@ func (s *snapshot) domain(name string) *domain {
 
 // compiler builds a snapshot from a rule set, taking over what it can from the one in force.
 type compiler struct {
-	now       int64
-	old       *snapshot
-	budget    *window.KeyBudget
-	next      *snapshot
-	changes   Changes
-	feeds     []*CompiledRule // what rules of other resources look at
-	resources *resources
+	now     int64
+	old     *snapshot
+	budget  *window.KeyBudget
+	next    *snapshot
+	changes Changes
+	feeds   []*CompiledRule // what rules of other resources look at
+	engine  *Engine
 }
 
 func (c *compiler) compile(set rule.Set) error {
@@ -61,6 +62,17 @@ func (c *compiler) compile(set rule.Set) error {
 		c.next.claimed[name] = newDomain(name)
 	}
 	counters := c.old.counters()
+	for i := range set.Authority {
+		c.add(c.authorityRule(&set.Authority[i], counters))
+	}
+	for i := range set.System {
+		r, err := c.systemRule(&set.System[i], counters)
+		if err != nil {
+			return err
+		}
+		c.add(r)
+		c.next.system = append(c.next.system, r)
+	}
 	for i := range set.Limits {
 		r, err := c.rule(&set.Limits[i], counters)
 		if err != nil {
@@ -194,6 +206,9 @@ func (c *compiler) count(r *CompiledRule, counters map[ruleName]*Counters) {
 func (c *compiler) file(apis []rule.APIDefinition) error {
 	groups := make(map[string]map[string]*ruleList) // domain, group
 	for _, r := range slices.Concat(c.next.rules, c.feeds) {
+		if r.system {
+			continue // it is for every call
+		}
 		d := c.next.domain(r.Domain)
 		switch r.Mode {
 		case rule.ModeRoute:
@@ -246,7 +261,7 @@ func (s *snapshot) countPatterns() {
 
 // resource returns a resource that the set names, which is then remembered as long as a set in force does.
 func (c *compiler) resource(d *domain, mode rule.ResourceMode, name string) *resource {
-	r := c.resources.ruled(d.name, mode, name)
+	r := c.engine.resources.ruled(d.name, mode, name)
 	c.next.resources = append(c.next.resources, r)
 	return r
 }

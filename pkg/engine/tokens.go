@@ -141,7 +141,9 @@ func (t *tokens) issue(now int64, c *Call) (Token, bool) {
 			continue
 		}
 		fill.put(&u.rule.tracker, c.grants[i].held)
-		u.charged = false
+		// What a system rule has charged to a window stays with the call.
+		u.charged = u.rule.system
+		c.grants[i].held = hold{}
 		lease = max(lease, u.rule.lease)
 	}
 	for i := range c.entered {

@@ -70,7 +70,9 @@ const never = time.Duration(1<<63 - 1)
 
 // retryAfter is how long until the use would be admitted if nobody else came.
 func (u *use) retryAfter(now int64, maxWait time.Duration) time.Duration {
-	if u.reason != ReasonLimit && u.reason != ReasonDeadline && u.reason != ReasonBreaker {
+	switch u.reason {
+	case ReasonLimit, ReasonDeadline, ReasonBreaker, ReasonSystemQPS:
+	default:
 		return never
 	}
 	d, ok := u.own.ctl.until(now, u.ask.total, maxWait, u.key)
@@ -93,7 +95,7 @@ func (v *Verdict) decide(now int64, maxWait time.Duration, uses []use) {
 		if u.rule.feeds {
 			continue
 		}
-		v.Matched = true
+		v.Matched = v.Matched || !u.rule.system
 		switch {
 		case u.rule.Shadow:
 			if u.refused && v.ShadowRule == nil {
@@ -104,7 +106,7 @@ func (v *Verdict) decide(now int64, maxWait time.Duration, uses []use) {
 			if v.Code == Pass || w > longest || w == longest && u.rule.order < best.rule.order {
 				v.Code, best, longest = Block, u, w
 			}
-		case v.Code == Block || u.own.ctl == nil || u.rule.Breaker || u.reason != ReasonNone:
+		case v.Code == Block || u.own.ctl == nil || !u.rule.HasLimit() || u.reason != ReasonNone:
 		case best == nil || u.left < best.left || u.left == best.left && u.rule.order < best.rule.order:
 			best = u
 		}

@@ -110,7 +110,7 @@ func (c *call) decision(i int) *sidecardv1.Decision {
 	d := &sidecardv1.Decision{Code: sidecardv1.Code_CODE_PASS, Allowed: c.engine.Overall == engine.Pass}
 	if r := v.Rule; r != nil {
 		d.Rule = r.ID
-		if !r.Unlimited && !r.Breaker {
+		if !v.Unlimited && r.HasLimit() {
 			d.Limit, d.Remaining = new(v.Limit), new(v.Remaining) // v is reused
 		}
 	}

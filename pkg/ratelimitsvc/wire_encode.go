@@ -89,7 +89,7 @@ func appendStatus(dst []byte, v *engine.Verdict) []byte {
 	if v.Rule == nil || v.Unlimited {
 		return dst
 	}
-	if !v.Rule.Breaker { // which has no limit that something could remain of
+	if v.Rule.HasLimit() {
 		var mark int
 		dst, mark = open(dst, 2)
 		dst = appendLimit(dst, v.Rule, v.Limit)

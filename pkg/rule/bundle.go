@@ -6,22 +6,9 @@ import (
 	"strings"
 )
 
-// notSupported follows the name of a kind.
-const notSupported = " are not supported by this version"
-
 // loadNamed reads a file whose name says the kind of its rules.
 func (f *fileLoad) loadNamed(k kind, root *node) {
 	at := rootSpot(root)
-	if !k.info().supported {
-		looks := ""
-		if root.kind == listNode && len(root.items) > 0 {
-			if other, _, yes := k.misplaced(root.items[0]); yes {
-				looks = fmt.Sprintf("; its first entry looks like %s, which belongs into a file named …%s", other.info().item, other.stem())
-			}
-		}
-		f.fail(at, k.stem()+notSupported+looks, "")
-		return
-	}
 	if root.kind == listNode {
 		f.list(k, at, root)
 		return
@@ -53,10 +40,7 @@ func (f *fileLoad) list(k kind, at spot, n *node) {
 		where := at.item(i, item)
 		if other, marks, yes := k.misplaced(item); yes {
 			fix := fmt.Sprintf("move it to a file named …%s", other.stem())
-			if !other.info().supported {
-				fix = "remove it"
-			}
-			f.fail(where, fmt.Sprintf("looks like %s (it has %s)%s, not %s", other.info().item, strings.Join(marks, ", "), unsupportedKind(other), k.info().item), fix)
+			f.fail(where, fmt.Sprintf("looks like %s (it has %s), not %s", other.info().item, strings.Join(marks, ", "), k.info().item), fix)
 			continue
 		}
 		switch k {
@@ -70,16 +54,13 @@ func (f *fileLoad) list(k kind, at spot, n *node) {
 			f.apiDefinition(where, item)
 		case kindDegrade:
 			f.degrade(where, item)
+		case kindSystem:
+			f.system(where, item)
+		case kindAuthority:
+			f.authority(where, item)
 		}
 	}
 	f.rule = ""
-}
-
-func unsupportedKind(k kind) string {
-	if k.info().supported {
-		return ""
-	}
-	return ", which this version does not support"
 }
 
 // ruleName finds what a user knows a rule by.
@@ -110,12 +91,6 @@ func bundleLists() []field[bundle] {
 	var fields []field[bundle]
 	for k := range numKinds {
 		key := k.info().bundleKey
-		if !k.info().supported {
-			fd := refusedField[bundle](key, key)
-			fd.decode = func(f *fileLoad, at spot, _ *node, _ *bundle) { f.fail(at, key+notSupported, "") }
-			fields = append(fields, fd)
-			continue
-		}
 		fields = append(fields, customField(key, "rules as in a file named …"+k.stem(), "list of mappings",
 			func(f *fileLoad, at spot, n *node, b *bundle) {
 				if n.kind != listNode {

@@ -78,7 +78,7 @@ var degradeSchema = schema[degradeDraft]{what: "a degrade rule", fields: append(
 			func(d *degradeDraft) *located[bool] { return &d.shadow }),
 
 		customField("limitApp", "Sentinel ignores it in degrade rules; ignored", "string", decodeLimitApp),
-		customField("regex", "resources by regular expression; only false", "boolean", decodeResourceRegex),
+		customField("regex", "resources by regular expression; only false", "boolean", decodeResourceRegex[degradeDraft]),
 		oldAverageRT(),
 	},
 	ignoredFields[degradeDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
@@ -106,7 +106,7 @@ func decodeLimitApp(f *fileLoad, at spot, n *node, _ *degradeDraft) {
 	}
 }
 
-func decodeResourceRegex(f *fileLoad, at spot, n *node, _ *degradeDraft) {
+func decodeResourceRegex[T any](f *fileLoad, at spot, n *node, _ *T) {
 	var on located[bool]
 	f.boolean(at, n, &on)
 	switch {
@@ -150,7 +150,7 @@ func (f *fileLoad) degrade(at spot, n *node) {
 		Shadow:           d.shadow.v || f.options.Shadow,
 	}
 	if d.resource.ok {
-		f.checkDegradeResource(d.resource.at, &r)
+		f.checkPlainResource(d.resource.at, r.Mode, r.Resource)
 	}
 	if d.response.given && d.response.ok {
 		r.Response = f.checkResponse(d.response.at, d.response.v, f.errors == before)
@@ -178,13 +178,14 @@ func gradeOf(number int64) DegradeGrade {
 	return DegradeGrade(number)
 }
 
-func (f *fileLoad) checkDegradeResource(at spot, r *DegradeRule) {
-	if r.Resource == "*" {
+// checkPlainResource checks what is neither an expression nor all resources.
+func (f *fileLoad) checkPlainResource(at spot, mode ResourceMode, name string) {
+	if name == "*" {
 		f.unsupported(at, "a default rule for every resource, *,")
 		return
 	}
-	f.checkName(at, r.Resource)
-	f.refer(at, r.Mode, r.Resource)
+	f.checkName(at, name)
+	f.refer(at, mode, name)
 }
 
 // checkLease fills in how long a probe may take, which is of no use beyond the lease.

@@ -24,7 +24,6 @@ type kindInfo struct {
 	item      string   // one of its rules
 	stems     []string // suffixes of file names, the usual one first
 	bundleKey string
-	supported bool
 	// marks are fields that no other kind has: they tell a rule in the wrong place.
 	marks []string
 }
@@ -35,23 +34,23 @@ func (k kind) stem() string { return kinds[k].stems[0] }
 
 var kinds = [numKinds]kindInfo{
 	kindGatewayFlow: {
-		item: "a gateway flow rule", stems: []string{"gw-flow-rules", "gateway-flow-rules"}, bundleKey: "gatewayFlowRules", supported: true,
+		item: "a gateway flow rule", stems: []string{"gw-flow-rules", "gateway-flow-rules"}, bundleKey: "gatewayFlowRules",
 		marks: []string{"resourceMode", "paramItem", "intervalSec", "interval", "intervalUnit", "maxQueueingTimeoutMs", "burst"},
 	},
 	kindAPIDefinition: {
-		item: "an API definition", stems: []string{"gw-api-definitions", "gw-api-group-rules", "gateway-api-definitions"}, bundleKey: "apiDefinitions", supported: true,
+		item: "an API definition", stems: []string{"gw-api-definitions", "gw-api-group-rules", "gateway-api-definitions"}, bundleKey: "apiDefinitions",
 		marks: []string{"apiName", "predicateItems"},
 	},
 	kindFlow: {
-		item: "a flow rule", stems: []string{"flow-rules"}, bundleKey: "flowRules", supported: true,
+		item: "a flow rule", stems: []string{"flow-rules"}, bundleKey: "flowRules",
 		marks: []string{"limitApp", "strategy", "refResource", "clusterMode", "clusterConfig", "maxQueueingTimeMs", "tokenCalculateStrategy", "relationStrategy", "statIntervalInMs"},
 	},
 	kindParamFlow: {
-		item: "a hot-parameter rule", stems: []string{"param-flow-rules", "param-rules"}, bundleKey: "paramFlowRules", supported: true,
+		item: "a hot-parameter rule", stems: []string{"param-flow-rules", "param-rules"}, bundleKey: "paramFlowRules",
 		marks: []string{"paramIdx", "paramKey", "durationInSec", "burstCount"},
 	},
 	kindDegrade: {
-		item: "a degrade rule", stems: []string{"degrade-rules"}, bundleKey: "degradeRules", supported: true,
+		item: "a degrade rule", stems: []string{"degrade-rules"}, bundleKey: "degradeRules",
 		marks: []string{"timeWindow", "minRequestAmount", "slowRatioThreshold", "statIntervalMs", "slidingWindow", "halfOpenRequests", "halfOpenTimeoutMs", "openAt"},
 	},
 	kindSystem: {
@@ -119,6 +118,9 @@ func (k kind) misplaced(n *node) (other kind, marks []string, yes bool) {
 		return 0, nil, false
 	}
 	if (k == kindFlow || k == kindParamFlow) && other == kindGatewayFlow && !surelyGateway(n) {
+		return 0, nil, false
+	}
+	if k == kindAuthority && (other == kindFlow || other == kindGatewayFlow) && n.get("count") == nil {
 		return 0, nil, false
 	}
 	if len(marks) == 0 || other == k || len(n.having(k.info().marks...)) > 0 {

@@ -33,6 +33,7 @@ func ParseParamCodes(name string) (ParamCodes, error) {
 type Options struct {
 	ParamCodes ParamCodes // a bundle's own paramCodes comes first
 	Shadow     bool       // every rule is in shadow, whatever it says
+	System     SystemInputs
 }
 
 // maxFileProblems bounds what is reported of one file.

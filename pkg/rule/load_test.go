@@ -68,11 +68,9 @@ func TestFileProblems(t *testing.T) {
 		{"param-flow rules", "param-flow-rules.json", `[]`, ``},
 		{"param rules", "a-param-rules.yaml", "[]\n", ``},
 		{"degrade rules", "shop-degrade-rules.json", `[]`, ``},
-		{"system rules", "system-rules.json", `[]`, `system-rules.json:1:1: error: system-rules are not supported by this version`},
-		{"authority rules", "authority-rules.json", `[]`, `authority-rules.json:1:1: error: authority-rules are not supported by this version`},
-		{"other kinds in a bundle", "b.yaml", "flowRules: []\nparamFlowRules: []\nsystemRules: []\nauthorityRules: []\n", strings.Join([]string{
-			`b.yaml:3:14: error: systemRules: systemRules are not supported by this version`,
-			`b.yaml:4:17: error: authorityRules: authorityRules are not supported by this version`}, "\n")},
+		{"system rules", "system-rules.json", `[]`, ``},
+		{"authority rules", "authority-rules.json", `[]`, ``},
+		{"other kinds in a bundle", "b.yaml", "flowRules: []\nparamFlowRules: []\nsystemRules: []\nauthorityRules: []\n", ``},
 
 		{"flow rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "limitApp": "default", "strategy": 0}]`,
 			`gw-flow-rules.json:1:2: error: [0]: looks like a flow rule (it has limitApp, strategy), not a gateway flow rule; fix: move it to a file named …flow-rules`},
@@ -107,7 +105,7 @@ gw-flow-rules.yaml:3:24: error: [2].count: 1_000 is not a plain decimal number; 
 		{"an id that another derives", "gw-flow-rules.json", `[{"id": "gw-flow/route/b/qps/reject/1s/aligned", "resource": "a", "count": 1}, {"resource": "b", "count": 1}]`,
 			`gw-flow-rules.json:1:80: error: [1]: its id would be gw-flow/route/b/qps/reject/1s/aligned, which is written at the rule at gw-flow-rules.json:1:2; fix: give one of the two another id`},
 		{"authority rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "limitApp": "x,y", "strategy": 0}]`,
-			`gw-flow-rules.json:1:2: error: [0]: looks like an authority rule (it has limitApp, strategy), which this version does not support, not a gateway flow rule; fix: remove it`},
+			`gw-flow-rules.json:1:2: error: [0]: looks like an authority rule (it has limitApp, strategy), not a gateway flow rule; fix: move it to a file named …authority-rules`},
 		{"degrade rule in a gateway file", "gw-flow-rules.json", `[{"resource": "a", "count": 1, "timeWindow": 3}]`,
 			`gw-flow-rules.json:1:2: error: [0]: looks like a degrade rule (it has timeWindow), not a gateway flow rule; fix: move it to a file named …degrade-rules`},
 		{"API definition in a gateway file", "gw-flow-rules.json", `[{"apiName": "a"}]`,

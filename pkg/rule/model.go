@@ -264,9 +264,11 @@ type APIDefinition struct {
 
 // Set is a whole, validated rule set. It is not changed after Load returned it.
 type Set struct {
-	Limits   []LimitRule // by kind, then in file order: the order of evaluation and of ties
-	APIs     []APIDefinition
-	Degrade  []DegradeRule // in file order
-	Claimed  []string      // the domains that files claim
-	Revision string        // hash of the files' names and contents
+	Limits    []LimitRule // by kind, then in file order: the order of evaluation and of ties
+	APIs      []APIDefinition
+	Degrade   []DegradeRule   // in file order
+	Authority []AuthorityRule // in file order
+	System    []SystemRule    // in file order
+	Claimed   []string        // the domains that files claim
+	Revision  string          // hash of the files' names and contents
 }

@@ -21,6 +21,8 @@ func TestEveryDeclaredField(t *testing.T) {
 	everyField(t, &exceptionSchema, `{"object": "a", "count": 1, FIELD}`, "param-flow-rules.json", `[{"resource": "a", "count": 1, "paramIdx": 0, "paramFlowItemList": [%s]}]`)
 	everyField(t, &degradeSchema, `{"resource": "a", "count": 1, "timeWindow": 1, FIELD}`, "degrade-rules.json", "[%s]")
 	everyField(t, &slidingSchema, `{"type": "count", FIELD}`, "degrade-rules.json", `[{"resource": "a", "count": 1, "timeWindow": 1, "slidingWindow": %s}]`)
+	everyField(t, &authoritySchema, `{"resource": "a", "limitApp": "b", FIELD}`, "authority-rules.json", "[%s]")
+	everyField(t, &systemSchema, `{"qps": 1, FIELD}`, "system-rules.json", "[%s]")
 	everyField(t, &bundleSchema, `{"gatewayFlowRules": [], FIELD}`, "b.json", "%s")
 }
 
@@ -43,7 +45,7 @@ func everyField[T any](t *testing.T, s *schema[T], mapping, file, around string)
 		}
 		// No field takes a list of lists of nulls. The field must not be there already.
 		text := strings.Replace(mapping, "FIELD", fmt.Sprintf("%q: [[null]]", fd.name), 1)
-		for _, had := range []string{`"resource": "a", `, `"count": 1, `, `"timeWindow": 1, `, `"type": "count", `, `"burst": 0, `, `"strategy": 0, `, `"body": "a", `, `"parseStrategy": 0, `, `"paramIdx": 0, `, `"object": "a", `, `"apiName": "a", `, `"predicateItems": [{"pattern": "/a"}], `, `"pattern": "/a", `, `"gatewayFlowRules": [], `} {
+		for _, had := range []string{`"resource": "a", `, `"limitApp": "b", `, `"qps": 1, `, `"count": 1, `, `"timeWindow": 1, `, `"type": "count", `, `"burst": 0, `, `"strategy": 0, `, `"body": "a", `, `"parseStrategy": 0, `, `"paramIdx": 0, `, `"object": "a", `, `"apiName": "a", `, `"predicateItems": [{"pattern": "/a"}], `, `"pattern": "/a", `, `"gatewayFlowRules": [], `} {
 			if strings.HasPrefix(had, fmt.Sprintf("%q", fd.name)) {
 				text = strings.Replace(text, had, "", 1)
 			}

@@ -63,7 +63,7 @@ func answerOf(v *engine.Verdict, overall engine.Code) Answer {
 		return a
 	}
 	a.Rule = &decided.ID
-	if v.Rule != nil && !v.Rule.Breaker && v.Rule == decided {
+	if v.Rule != nil && !v.Unlimited && v.Rule.HasLimit() && v.Rule == decided {
 		limit, remaining := v.Limit, v.Remaining // the verdict is used again
 		a.Limit, a.Remaining = &limit, &remaining
 	}

@@ -219,7 +219,7 @@ func (b *Bag) Request(r *engine.Request) {
 	r.Method = b.method
 	r.Host = b.host
 	r.ClientIP = b.ip
-	r.Origin = trimBlank(b.known[knownOrigin].value)
+	r.Origin = b.known[knownOrigin].value
 	r.Attrs = b
 }
 

@@ -23,7 +23,7 @@ func TestRequest(t *testing.T) {
 	}{
 		{"nothing", nil, engine.Request{}},
 		{"all names", []string{"resource", "orders", "path", "/a/../b?x=1", "method", "get", "host", "Shop.Example.:80", "origin", " Web\t", "remote_address", "1.2.3.4"},
-			engine.Request{Resource: "orders", Path: "/b", Method: "GET", Host: "shop.example", Origin: "Web", ClientIP: "1.2.3.4"}},
+			engine.Request{Resource: "orders", Path: "/b", Method: "GET", Host: "shop.example", Origin: " Web\t", ClientIP: "1.2.3.4"}},
 		{"Envoy's names", []string{"masked_remote_address", "1.2.3.0/24", ":authority", "h", ":method", "PUT", ":path", "/x", "generic_key", "g"},
 			engine.Request{Resource: "g", Path: "/x", Method: "PUT", Host: "h", ClientIP: "1.2.3.0/24"}},
 		{"the first name wins in any order", []string{"generic_key", "g", "route", "r", "resource", "s", ":path", "/2", "path", "/1", ":method", "M2", "method", "M1",

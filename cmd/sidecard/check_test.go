@@ -49,6 +49,8 @@ func TestCheckOfGoodRules(t *testing.T) {
 		{"good", "good.json", []string{"-o", "json"}},
 		{"claimed", "claimed.print.txt", []string{"--print"}},
 		{"breakers", "breakers.print.txt", []string{"--print"}},
+		{"system", "system.print.txt", []string{"--print"}},
+		{"system", "system.print.json", []string{"--print", "-o", "json"}},
 		{"breakers", "breakers.print.json", []string{"--print", "-o", "json"}},
 	} {
 		t.Run(tc.golden, func(t *testing.T) {

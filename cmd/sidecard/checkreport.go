@@ -53,7 +53,7 @@ func (r checkReport) summary() string {
 		return fmt.Sprintf("%s: %s", counted(r.files, "file"), found)
 	}
 	return fmt.Sprintf("%s: %s; %s, %s, revision %s", counted(r.files, "file"), found,
-		counted(len(r.set.Limits)+len(r.set.Degrade), "rule"), counted(len(r.set.APIs), "API group"), r.set.Revision)
+		counted(r.set.Len(), "rule"), counted(len(r.set.APIs), "API group"), r.set.Revision)
 }
 
 func counted(n int, what string) string {

@@ -43,9 +43,11 @@ type ruleView struct {
 
 // rulesView is a rule set as check --print shows it.
 type rulesView struct {
-	Rules    []ruleView    `json:"rules"`
-	Breakers []breakerView `json:"breakers,omitempty"`
-	Regexps  int           `json:"regexItems"` // expressions over paths and routes that are tried one by one
+	Rules     []ruleView      `json:"rules"`
+	Breakers  []breakerView   `json:"breakers,omitempty"`
+	Authority []authorityView `json:"authority,omitempty"`
+	System    []systemView    `json:"system,omitempty"`
+	Regexps   int             `json:"regexItems"` // expressions over paths and routes that are tried one by one
 }
 
 // viewRules compiles the set as the daemon would, which also tells what the engine refuses.
@@ -60,6 +62,12 @@ func viewRules(set rule.Set) (rulesView, error) {
 	}
 	for i := range set.Degrade {
 		view.Breakers = append(view.Breakers, viewBreaker(&set.Degrade[i]))
+	}
+	for i := range set.Authority {
+		view.Authority = append(view.Authority, viewAuthority(&set.Authority[i]))
+	}
+	for i := range set.System {
+		view.System = append(view.System, viewSystem(&set.System[i]))
 	}
 	return view, nil
 }
@@ -102,7 +110,17 @@ func describeParam(p *rule.ParamItem) string {
 // write prints the rules as tables, one for each kind, and below them what concerns them all.
 func (v rulesView) write(w io.Writer) error {
 	sum := int64(0)
-	if len(v.Rules) > 0 || len(v.Breakers) == 0 {
+	if len(v.Authority) > 0 {
+		if err := writeAuthority(w, v.Authority); err != nil {
+			return err
+		}
+	}
+	if len(v.System) > 0 {
+		if err := writeSystem(w, v.System); err != nil {
+			return err
+		}
+	}
+	if len(v.Rules) > 0 || len(v.Breakers)+len(v.Authority)+len(v.System) == 0 {
 		var err error
 		if sum, err = v.writeRules(w); err != nil {
 			return err

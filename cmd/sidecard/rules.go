@@ -46,7 +46,7 @@ func (l *ruleLoader) apply(files []rule.File) error {
 		return err
 	}
 	l.log.Info().
-		Int("rules", len(set.Limits)+len(set.Degrade)).
+		Int("rules", set.Len()).
 		Int("apis", len(set.APIs)).
 		Func(ids("added", changes.Added)).
 		Func(ids("removed", changes.Removed)).
@@ -60,13 +60,18 @@ func (l *ruleLoader) apply(files []rule.File) error {
 // origins returns the ids of the rules, by the name of the file that they stand in.
 func origins(set rule.Set) map[string][]string {
 	ids := make(map[string][]string)
+	add := func(at rule.Position, id string) { ids[at.File] = append(ids[at.File], id) }
+	for i := range set.Authority {
+		add(set.Authority[i].Pos, set.Authority[i].ID)
+	}
+	for i := range set.System {
+		add(set.System[i].Pos, set.System[i].ID)
+	}
 	for i := range set.Limits {
-		r := &set.Limits[i]
-		ids[r.Pos.File] = append(ids[r.Pos.File], r.ID)
+		add(set.Limits[i].Pos, set.Limits[i].ID)
 	}
 	for i := range set.Degrade {
-		r := &set.Degrade[i]
-		ids[r.Pos.File] = append(ids[r.Pos.File], r.ID)
+		add(set.Degrade[i].Pos, set.Degrade[i].ID)
 	}
 	return ids
 }

@@ -272,3 +272,8 @@ type Set struct {
 	Claimed   []string        // the domains that files claim
 	Revision  string          // hash of the files' names and contents
 }
+
+// Len returns the number of rules of all kinds.
+func (s *Set) Len() int {
+	return len(s.Authority) + len(s.System) + len(s.Limits) + len(s.Degrade)
+}

@@ -52,7 +52,7 @@ type RuleMatch struct {
 	Refuses bool        // in shadow it would
 	Reason  Reason      // of a refusal
 	// Limit, Used and Remaining are those of the budget that the request belongs to, before it; all are 0 of
-	// what has none: a circuit breaker, a rule that is skipped, and what is Unlimited.
+	// what has none: a rule without HasLimit, one that is skipped, and what is Unlimited.
 	Limit, Used, Remaining int64
 	Unlimited              bool
 	Queues                 bool          // requests wait for their turn: of the budget only Limit is known
@@ -148,7 +148,7 @@ func (c *Call) explainRule(now int64, r *CompiledRule) RuleMatch {
 		}
 	}
 	switch {
-	case r.Breaker:
+	case !r.HasLimit():
 	case u.own.ctl == nil:
 		m.Unlimited = true
 	case r.turn == turnQueue:

@@ -81,9 +81,6 @@ func overallOf(c *engine.Call) Answer {
 	return Answer{Outcome: outcomePass}
 }
 
-// asked tells whether anything is expected.
-func (a *Answer) asked() bool { return *a != Answer{} }
-
 // meets tells whether what was got is what was expected, of all that was asked for. Of numbers it is asked
 // only if last is set.
 func (a *Answer) meets(got *Answer, last bool) bool {

@@ -2,7 +2,6 @@ package ruletest
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -97,12 +96,4 @@ func (r *reader) duration(v rule.Value) time.Duration {
 		return d
 	}
 	return 0
-}
-
-func (r *reader) word(v rule.Value, words ...string) string {
-	s, ok := r.text(v)
-	if ok && !slices.Contains(words, s) {
-		r.doc.Fail(v, fmt.Sprintf("unknown word %q%s", s, rule.DidYouMean(s, words)), "")
-	}
-	return s
 }

@@ -17,7 +17,6 @@ type converter struct {
 	events  []timed
 	reloads [][]map[string]any // the rules of each reload
 	calls   int                // that were made
-	open    []string           // the names of those that are held, the oldest first
 	last    int64              // when the last call ends
 }
 

@@ -13,10 +13,9 @@ func (t *Trace) ruleFiles(rules []map[string]any) (map[string][]map[string]any, 
 		r := maps.Clone(given)
 		kind, _ := r["type"].(string)
 		delete(r, "type")
-		name, ok := fileNames[kind]
-		if !ok {
-			var err error
-			if name, err = t.foreign(files, r); err != nil {
+		name := fileNames[kind]
+		if name == "" {
+			if err := t.foreign(files, r); err != nil {
 				return nil, err
 			}
 			continue
@@ -65,20 +64,19 @@ var fileNames = map[string]string{
 func (t *Trace) breaker(n int) string { return fmt.Sprintf("%s-%d", t.ID, n) }
 
 // foreign adds the rules that mean what r means in the words of another limiter.
-func (t *Trace) foreign(files map[string][]map[string]any, r map[string]any) (name string, err error) {
+func (t *Trace) foreign(files map[string][]map[string]any, r map[string]any) error {
 	switch t.Group {
 	case "leaparray":
-		name = "gw-flow-rules.json"
+		const name = "gw-flow-rules.json"
 		files[name] = append(files[name], map[string]any{
 			"resource": resource, "count": leapArrayCount, "intervalSec": number(r, "intervalInMs", 0) / 1000, "sampleCount": r["sampleCount"],
 		})
 	case "resilience4j":
-		name = "degrade-rules.json"
-		files[name] = t.resilience4j(r)
+		files["degrade-rules.json"] = t.resilience4j(r)
 	default:
-		err = fmt.Errorf("%s: rules of group %s", t.ID, t.Group)
+		return fmt.Errorf("%s: rules of group %s", t.ID, t.Group)
 	}
-	return name, err
+	return nil
 }
 
 // leapArrayCount is a limit that no trace of a window reaches, so that what remains tells what is counted.

@@ -14,22 +14,29 @@ func explained(t *testing.T, args ...string) (int, string, string) {
 	return command{t: t, args: append([]string{"explain"}, args...)}.run()
 }
 
-// What the page shows is what the command prints.
+// What the page shows is what the command prints. With -update the page is made to.
 func TestExplainPage(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/explain.md")
+	const file = "../../docs/explain.md"
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(text), "```\nRequest")
-	want, _, ok2 := strings.Cut(rest, "```")
+	before, rest, ok := strings.Cut(string(text), "```\nRequest")
+	shown, after, ok2 := strings.Cut(rest, "```")
 	if !ok || !ok2 {
 		t.Fatal("the page has no example")
 	}
 	code, got, stderr := explained(t, "--rules", "../../examples/rules", "--rules", "../../examples/breakers", "--resource", "orders",
 		"--attr", "path=/static/../orders/7?page=2", "--attr", "method=POST", "--attr", "header.x-user-id=bob")
-	if code != exitOK || stderr != "" || got != "Request"+want {
-		t.Errorf("got exit code %d, %q on standard error, and\n%s\nwant\nRequest%s", code, stderr, got, want)
+	if *update {
+		if err := os.WriteFile(file, []byte(before+"```\n"+got+"```"+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if want := "Request" + shown; code != exitOK || stderr != "" || got != want {
+		t.Errorf("got exit code %d, %q on standard error, and\n%s\nwant\n%s", code, stderr, got, want)
 	}
 }
 

@@ -12,8 +12,12 @@ import (
 	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
 )
 
-// rateLimitService is the name under which Envoy asks for the health of the service it calls.
-const rateLimitService = "envoy.service.ratelimit.v3.RateLimitService"
+// rateLimitService is the name under which Envoy asks for the health of the service it calls, and
+// decisionService that of the local API.
+const (
+	rateLimitService = "envoy.service.ratelimit.v3.RateLimitService"
+	decisionService  = "sidecard.v1.DecisionService"
+)
 
 // maxStreams bounds the calls of one connection, at some 12 KiB each: also a call whose message never
 // comes is held. Envoy opens another connection when one is full. It learns of the bound only after it
@@ -74,8 +78,8 @@ func newGRPCServer(cfg ratelimitsvc.Config, local *localapi.Service, h *health.S
 	return s, calls
 }
 
-// newHealth returns a health service that answers NOT_SERVING, for the daemon as a whole and for the
-// service that Envoy calls.
+// newHealth returns a health service that answers NOT_SERVING, for the daemon as a whole and for its
+// services.
 func newHealth() *health.Server {
 	h := health.NewServer()
 	setHealth(h, healthpb.HealthCheckResponse_NOT_SERVING)
@@ -86,4 +90,5 @@ func newHealth() *health.Server {
 func setHealth(h *health.Server, to healthpb.HealthCheckResponse_ServingStatus) {
 	h.SetServingStatus("", to)
 	h.SetServingStatus(rateLimitService, to)
+	h.SetServingStatus(decisionService, to)
 }

@@ -36,10 +36,14 @@ func (s *Service) Handler() http.Handler {
 	mux.HandleFunc("/", h.answer(h.unknown))
 	guarded := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// That of the request before on this connection may have passed.
-		http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
+		limitWriting(w) // the limit of the request before on this connection may have passed
 		guarded.ServeHTTP(w, r)
 	})
+}
+
+// limitWriting bounds what is written from now on in time. Only writers of tests cannot be bounded.
+func limitWriting(w http.ResponseWriter) {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writing))
 }
 
 // httpService turns HTTP requests into queries, and decisions and faults into answers.
@@ -58,11 +62,7 @@ type reply struct {
 // caller who has gone nothing is written.
 func (h httpService) answer(f func(r *http.Request, body []byte) (reply, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		control := http.NewResponseController(w)
 		body, err := readBody(w, r)
-		// The deadline for reading the request would otherwise end a call that is held for longer. Only
-		// writers of tests cannot be given any.
-		control.SetReadDeadline(time.Time{})
 		var out reply
 		if err == nil {
 			out, err = f(r, body)
@@ -73,7 +73,7 @@ func (h httpService) answer(f func(r *http.Request, body []byte) (reply, error))
 			}
 			out = h.failure(err, body)
 		}
-		control.SetWriteDeadline(time.Now().Add(writing))
+		limitWriting(w)
 		out.write(w)
 	}
 }

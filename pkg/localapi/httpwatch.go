@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 
 	sidecardv1 "github.com/sidecard/sidecard/api/sidecard/v1"
 )
@@ -13,8 +12,6 @@ import (
 // watch writes server-sent events, each of them before the next is made, so that a slow reader is told less
 // and nothing piles up. One that does not read at all is left.
 func (h httpService) watch(w http.ResponseWriter, r *http.Request) {
-	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Time{})
 	resource, err := watched(r)
 	begun := false
 	if err == nil {
@@ -24,11 +21,11 @@ func (h httpService) watch(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				w.Header().Set("Cache-Control", "no-store")
 			}
-			control.SetWriteDeadline(time.Now().Add(writing))
+			limitWriting(w)
 			if err := writeEvent(w, statisticsJSON(s)); err != nil {
 				return err
 			}
-			return control.Flush()
+			return http.NewResponseController(w).Flush()
 		})
 	}
 	if err != nil && !begun && r.Context().Err() == nil {

@@ -116,7 +116,6 @@ type recorder struct {
 func (r *recorder) Header() http.Header              { return r.header }
 func (r *recorder) WriteHeader(status int)           { r.status = status }
 func (r *recorder) Write(p []byte) (int, error)      { return r.text.Write(p) }
-func (r *recorder) SetReadDeadline(time.Time) error  { return nil }
 func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
 // send makes a request of the handler.

@@ -42,6 +42,8 @@ func sections() []section {
 		retrySection,
 		bucketSection,
 		queueSection,
+		warmUpSection,
+		breakerSection,
 		commonSection,
 		sentinelSection,
 		methodSection,

@@ -25,6 +25,7 @@ is %d more; "an interval" is any stretch of time of that length, wherever it beg
 | both | ~"window": "strict", "burst": b~ | at most count + b, and in the long run count an interval | the first burst |
 | what Sentinel's gateway does, to the millisecond | ~"window": "token-bucket"~ | less than 2·count | everything may pass at once, and again a nanosecond later; a client who bursts exactly once an interval gets half |
 | requests at an even pace, late rather than refused | ~"controlBehavior": "queue"~ | at most count + 1 | clients wait, up to ~maxQueueingTimeoutMs~ |
+| a start that is easy on caches and pools | ~"controlBehavior": "warm_up"~ | as ~aligned~, or ~strict~ | after a quiet time only a part of count passes, [see below](#how-a-limit-warms-up) |
 
 **aligned** cuts the interval into ~sampleCount~ slots, which begin at whole multiples of their width since 1970, so that
 minutes and hours are those of the clock. The slot that time is in and those before it, sampleCount together, admit at

@@ -26,7 +26,10 @@ What else is different, on purpose:
 | ~burst~ | more tokens in the bucket | the same with ~token-bucket~; beside a window a bucket of count + burst |
 | a fractional count | cut to a whole number, so 0.5 refuses everything | kept exactly |
 | queueing at high rates | rounded to milliseconds in gateway rules, and unlimited where that gives 0 | exact to the nanosecond |
-| a queue's longest wait | that wait itself is refused in gateway rules, allowed in flow rules | refused, as in gateway rules |
+| a queue's longest wait | that wait itself is refused in gateway rules, allowed in flow rules | the same |
+| warm-up of a count below ~coldFactor~ | lets nothing through, ever | at least one request an interval |
+| warm-up of gateway rules | acts as reject | warms up |
+| relate with queueing | queues, whatever the other resource does | refused at load |
 | a rule whose count changes | begins anew, with everything to give | keeps what it has counted, under the new count |
 | many parameter values | the least recently used are forgotten, and pass anew | none is forgotten while it matters; beyond ~maxKeys~ the rule's ~overflow~ decides |
 | a request without the parameter | not limited | ~onMissing~: not limited, limited together, or refused |

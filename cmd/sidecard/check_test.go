@@ -48,6 +48,8 @@ func TestCheckOfGoodRules(t *testing.T) {
 		{"good", "good.print.json", []string{"--print", "-o", "json"}},
 		{"good", "good.json", []string{"-o", "json"}},
 		{"claimed", "claimed.print.txt", []string{"--print"}},
+		{"params", "params.print.txt", []string{"--print"}},
+		{"params", "params.print.json", []string{"--print", "-o", "json"}},
 		{"breakers", "breakers.print.txt", []string{"--print"}},
 		{"system", "system.print.txt", []string{"--print"}},
 		{"system", "system.print.json", []string{"--print", "-o", "json"}},

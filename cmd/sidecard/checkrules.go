@@ -39,6 +39,8 @@ type ruleView struct {
 	Overflow    string `json:"overflow,omitempty"`
 	FullBytes   int64  `json:"fullBytes,omitempty"` // memory of the key table at its full size, sketch included
 	Shadow      bool   `json:"shadow,omitempty"`
+
+	Exceptions []exceptionView `json:"exceptions,omitempty"` // values of the parameter with a count of their own
 }
 
 // rulesView is a rule set as check --print shows it.
@@ -92,6 +94,7 @@ func viewRule(r *rule.LimitRule) ruleView {
 		v.Param, v.OnMissing = describeParam(r.Param), r.OnMissing.String()
 		v.MaxKeys, v.Overflow = r.MaxKeys, r.Overflow.String()
 		v.FullBytes = engine.MaxKeyBytes(r)
+		v.Exceptions = viewExceptions(r, v)
 	}
 	return v
 }
@@ -100,6 +103,9 @@ func describeParam(p *rule.ParamItem) string {
 	s := p.Source.String()
 	if p.FieldName != "" {
 		s += " " + p.FieldName
+	}
+	if p.Template != "" {
+		s += " of " + p.Template
 	}
 	if p.Pattern != "" {
 		s += fmt.Sprintf(" %s %q", p.Match, p.Pattern)
@@ -123,6 +129,9 @@ func (v rulesView) write(w io.Writer) error {
 	if len(v.Rules) > 0 || len(v.Breakers)+len(v.Authority)+len(v.System) == 0 {
 		var err error
 		if sum, err = v.writeRules(w); err != nil {
+			return err
+		}
+		if err := v.writeExceptions(w); err != nil {
 			return err
 		}
 	}

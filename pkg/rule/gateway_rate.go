@@ -79,7 +79,11 @@ func (f *fileLoad) unlimited(d *limitDraft, r *LimitRule) bool {
 		return false
 	}
 	r.Limit, r.Unlimited = MaxLimit, true
-	f.warn(d.count.at, fmt.Sprintf("%s is above %d and means unlimited: the rule never refuses", clip(d.count.v.text), MaxLimit), "")
+	what := "the rule never refuses"
+	if len(d.exceptions.v) > 0 {
+		what = "only values that have a count of their own are refused"
+	}
+	f.warn(d.count.at, fmt.Sprintf("%s is above %d and means unlimited: %s", clip(d.count.v.text), MaxLimit, what), "")
 	return true
 }
 

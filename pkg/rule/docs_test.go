@@ -61,6 +61,42 @@ func TestFlowRulesPage(t *testing.T) {
 	}
 }
 
+// The page about parameters names all fields of hot-parameter rules, and shows the examples of the repository,
+// which load without a warning.
+func TestParametersPage(t *testing.T) {
+	t.Parallel()
+	read := func(path string) string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	page := read("../../docs/parameters.md")
+	for _, name := range append(paramFlowSchema.names(), exceptionSchema.names()...) {
+		if name != "rule" && !strings.Contains(page, "`"+name+"`") {
+			t.Errorf("the field %s is not there", name)
+		}
+	}
+	for _, m := range classTypes.members {
+		if m.name != "string" && !strings.Contains(page, "`"+m.name+"`") {
+			t.Errorf("the type %s is not there", m.name)
+		}
+	}
+	var files []File
+	for _, name := range []string{"param-flow-rules.json", "gw-flow-rules.json", "gw-api-definitions.json"} {
+		text := read("../../examples/parameters/" + name)
+		files = append(files, File{Name: name, Data: []byte(text)})
+		if shown := strings.Trim(text, "[]\n"); !strings.Contains(page, shown) && name != "gw-api-definitions.json" {
+			t.Errorf("%s is not shown", name)
+		}
+	}
+	set, problems := Load(files, Options{})
+	if len(problems) > 0 || len(set.Limits) != 5 {
+		t.Errorf("%d rules, %v", len(set.Limits), problems)
+	}
+}
+
 // The rules that the README shows load, and its sample of a problem is what a slip in them gives.
 func TestReadme(t *testing.T) {
 	t.Parallel()

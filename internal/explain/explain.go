@@ -108,7 +108,7 @@ func viewGroup(g *engine.GroupMatch) Group {
 func viewRule(m *engine.RuleMatch, verdict *engine.Verdict) Rule {
 	r := m.Rule
 	v := Rule{
-		ID: r.ID, Domain: r.Domain, Mode: r.Mode.String(), Resource: r.Resource, Origin: m.Origin, Shadow: r.Shadow, Unlimited: m.Unlimited || m.Skip != "" && r.Unlimited,
+		ID: r.ID, Kind: string(m.Kind), Domain: r.Domain, Resource: r.Resource, Origin: m.Origin, Shadow: r.Shadow, Unlimited: m.Unlimited || m.Skip != "" && r.Unlimited,
 		Verdict: outcomePass, Decides: r == verdict.Rule || verdict.Code == engine.Pass && r == verdict.Queue,
 		Skipped: string(m.Skip), WaitMs: millis(m.Wait), RetryAfterMs: millis(m.Retry),
 	}
@@ -120,15 +120,21 @@ func viewRule(m *engine.RuleMatch, verdict *engine.Verdict) Rule {
 	case m.Wait > 0:
 		v.Verdict = outcomeWait
 	}
-	if !v.Unlimited && !r.Breaker {
+	if !v.Unlimited && r.HasLimit() {
 		limit := m.Limit
 		if m.Skip != "" {
 			limit = r.Limit + r.Burst
 		}
 		v.Limit, v.IntervalSec = &limit, int64(r.Interval/time.Second)
 		if m.Skip == "" && !m.Queues {
-			v.Used, v.Remaining = &m.Used, &m.Remaining
+			v.Remaining = &m.Remaining
+			if !m.WarmsUp {
+				v.Used = &m.Used
+			}
 		}
+	}
+	if m.Kind != engine.KindSystem {
+		v.Mode = r.Mode.String()
 	}
 	if m.Breaker != nil {
 		v.Breaker = m.Breaker.State.String()
@@ -164,7 +170,7 @@ func viewAnswer(v *engine.Verdict) Answer {
 	if decides != nil {
 		a.Rule = decides.ID
 	}
-	if v.Rule != nil && !v.Unlimited && !v.Rule.Breaker {
+	if v.Rule != nil && !v.Unlimited && v.Rule.HasLimit() {
 		a.Limit, a.Remaining = &v.Limit, &v.Remaining
 	}
 	if v.ShadowRule != nil {

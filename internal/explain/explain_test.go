@@ -32,7 +32,12 @@ apiDefinitions:
 - {apiName: deep, predicateItems: [{pattern: "/.*/x", matchStrategy: regex, host: "*.example.com", methods: [GET]}, {pattern: /orders/7}]}
 - {apiName: far, predicateItems: [{pattern: /far}]}
 flowRules:
+- {id: warm, resource: paid, count: 10, controlBehavior: warm_up, warmUpPeriodSec: 10}
 - {id: shop, resource: queue, count: 1, limitApp: shop}
+authorityRules:
+- {id: payers, resource: paid, limitApp: "shop,office"}
+systemRules:
+- {id: all, qps: 50}
 degradeRules:
 - {id: failing, resource: queue, grade: error_count, count: 1, timeWindow: 1}
 `
@@ -74,6 +79,7 @@ func TestViews(t *testing.T) {
 		"order": {Domain: "shop", Hits: 2, Attributes: attributes("resource", "orders", "path", "/a/../orders/7?x=a%20b&y", "method", "get", ":authority", "Shop.Example.com:80",
 			"header.X-User", "bob", "cookie", "theme=dark", "lang", "\tde\n", "remote_address", "10.0.0.1")},
 		"queue": {Domain: "shop", Hits: 2, Attributes: attributes("resource", "queue", "origin", "office")},
+		"paid":  {Domain: "shop", Attributes: attributes("resource", "paid", "origin", "stranger")},
 		"none":  {Domain: "shop", Attributes: attributes("path", "/\x1b[1m")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -164,6 +164,8 @@ func (r *Rule) budget() string {
 		return r.Breaker
 	case r.Unlimited:
 		return "unlimited"
+	case r.Limit == nil:
+		return r.Kind
 	}
 	limit := fmt.Sprintf("%d at a time", *r.Limit)
 	if r.IntervalSec > 0 {
@@ -172,6 +174,8 @@ func (r *Rule) budget() string {
 	switch {
 	case r.Used != nil:
 		return fmt.Sprintf("%d of %s", *r.Used, limit)
+	case r.Remaining != nil:
+		return fmt.Sprintf("%s, warming up: %d left", limit, *r.Remaining)
 	case r.Verdict == outcomeSkipped:
 		return limit
 	}
@@ -180,7 +184,10 @@ func (r *Rule) budget() string {
 
 // why says by what the rule came to its verdict.
 func (r *Rule) why() string {
-	parts := []string{r.Mode + " " + r.Resource}
+	parts := []string{"all calls"}
+	if r.Mode != "" {
+		parts[0] = r.Mode + " " + r.Resource
+	}
 	if p := r.Param; p != nil {
 		parts = append(parts, p.String())
 	}

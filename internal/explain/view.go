@@ -58,9 +58,10 @@ type Item struct {
 // Rule is what a rule makes of the request.
 type Rule struct {
 	ID       string `json:"id"`
+	Kind     string `json:"kind"` // limit, breaker, system or authority
 	Domain   string `json:"domain,omitempty"`
-	Mode     string `json:"mode"`
-	Resource string `json:"resource"`
+	Mode     string `json:"mode,omitempty"` // of the resource; absent of a system rule, which has none
+	Resource string `json:"resource,omitempty"`
 	Origin   string `json:"origin,omitempty"` // the caller that it is for
 	Shadow   bool   `json:"shadow,omitempty"` // it refuses nothing, whatever its verdict is
 	Param    *Param `json:"param,omitempty"`
@@ -70,10 +71,12 @@ type Rule struct {
 	Reason  string `json:"reason,omitempty"`  // of a block
 	Decides bool   `json:"decides,omitempty"`
 
-	Unlimited    bool   `json:"unlimited,omitempty"`
-	Limit        *int64 `json:"limit,omitempty"`       // its burst included
-	IntervalSec  int64  `json:"intervalSec,omitempty"` // absent: what is under way at a time
-	Used         *int64 `json:"used,omitempty"`        // of the budget of this request, before it; absent of a queue
+	Unlimited   bool   `json:"unlimited,omitempty"`
+	Limit       *int64 `json:"limit,omitempty"`       // its burst included
+	IntervalSec int64  `json:"intervalSec,omitempty"` // absent: what is under way at a time
+	// Used and Remaining are those of the budget of this request, before it. Of a queue both are absent, and of
+	// a rule that warms up Used is.
+	Used         *int64 `json:"used,omitempty"`
 	Remaining    *int64 `json:"remaining,omitempty"`
 	Breaker      string `json:"breaker,omitempty"` // closed, half_open or open
 	WaitMs       int64  `json:"waitMs,omitempty"`

@@ -14,7 +14,8 @@ type Explanation struct {
 	// Groups are the API groups that requests of the domain are matched against, in the order of their
 	// definition. A group without rules is not.
 	Groups []GroupMatch
-	// Rules are all rules of the resources that the request enters, in the order in which they are asked.
+	// Rules are the system rules, and all rules of the resources that the request enters, in the order in which
+	// they are asked.
 	Rules []RuleMatch
 }
 
@@ -43,9 +44,21 @@ const (
 	SkipPattern Skip = "pattern" // the parameter's value is none that the rule limits
 )
 
+// RuleKind is what a rule goes by.
+type RuleKind string
+
+// The kinds.
+const (
+	KindLimit     RuleKind = "limit" // a count: that of a gateway flow, flow or hot-parameter rule
+	KindBreaker   RuleKind = "breaker"
+	KindSystem    RuleKind = "system" // all calls together; it has no resource
+	KindAuthority RuleKind = "authority"
+)
+
 // RuleMatch says what a rule makes of a request.
 type RuleMatch struct {
 	Rule    *CompiledRule
+	Kind    RuleKind
 	Skip    Skip        // empty: the rule applies
 	Origin  string      // the caller that the rule is for; empty: any
 	Param   *ParamMatch // nil: the rule has none
@@ -56,6 +69,7 @@ type RuleMatch struct {
 	Limit, Used, Remaining int64
 	Unlimited              bool
 	Queues                 bool          // requests wait for their turn: of the budget only Limit is known
+	WarmsUp                bool          // less than Limit may be admitted yet: Used is 0
 	Wait                   time.Duration // how long the request would be held back
 	// Retry is how long until the request would fit if nobody else came; 0: never, or unknown, or it does.
 	Retry   time.Duration
@@ -89,19 +103,17 @@ func (e *Engine) Explain(now int64, domain string, q Request, patience time.Dura
 	d := s.domain(domain)
 	x := Explanation{Verdict: c.Verdicts[0], Groups: d.explainGroups(&c)}
 	seen := make(map[*CompiledRule]bool)
-	for _, entry := range c.explaining.entries {
-		for _, r := range entry.rules.each() {
+	add := func(rules []*CompiledRule) {
+		for _, r := range rules {
 			if !r.feeds && !seen[r] {
 				seen[r] = true
 				x.Rules = append(x.Rules, c.explainRule(now, r))
 			}
 		}
 	}
-	for i := range c.uses { // of rules that stand in no list
-		if r := c.uses[i].rule; !r.feeds && !seen[r] {
-			seen[r] = true
-			x.Rules = append(x.Rules, c.explainRule(now, r))
-		}
+	add(s.system)
+	for _, entry := range c.explaining.entries {
+		add(entry.rules.each())
 	}
 	return x
 }
@@ -119,7 +131,7 @@ func (l *ruleList) each() []*CompiledRule {
 
 // explainRule says what has become of a rule in a call that was decided.
 func (c *Call) explainRule(now int64, r *CompiledRule) RuleMatch {
-	m := RuleMatch{Rule: r, Origin: r.origin}
+	m := RuleMatch{Rule: r, Kind: r.kind(), Origin: r.origin}
 	limited := true
 	if r.param != nil {
 		m.Param = c.explainParam(r)
@@ -157,9 +169,23 @@ func (c *Call) explainRule(now int64, r *CompiledRule) RuleMatch {
 		m.Limit = u.own.limit
 	default:
 		m.Limit, m.Remaining = u.own.limit, u.left
-		m.Used = max(m.Limit-m.Remaining, 0)
+		if _, m.WarmsUp = u.own.ctl.(*warmUpController); !m.WarmsUp {
+			m.Used = max(m.Limit-m.Remaining, 0)
+		}
 	}
 	return m
+}
+
+func (r *CompiledRule) kind() RuleKind {
+	switch {
+	case r.Breaker:
+		return KindBreaker
+	case r.system:
+		return KindSystem
+	case r.authority != nil:
+		return KindAuthority
+	}
+	return KindLimit
 }
 
 // explainParam says what a rule finds of its parameter in the request of a call that was decided.

@@ -21,7 +21,7 @@ type Preview struct {
 // NewPreview foretells the answer to a request of one descriptor. fallback is Config.Block.
 func NewPreview(v *engine.Verdict, fallback *rule.BlockResponse) Preview {
 	var p Preview
-	if v.Rule != nil && !v.Unlimited && !v.Rule.Breaker {
+	if v.Rule != nil && !v.Unlimited && v.Rule.HasLimit() {
 		p.addLimit(v)
 	}
 	if v.Code == engine.Pass {

@@ -28,6 +28,7 @@ const (
 	actComplete
 	actReload
 	actBreaker
+	actSystem
 )
 
 // event is one thing that happens at one time.
@@ -51,6 +52,7 @@ type event struct {
 
 	reload  string // of actReload: a path as written
 	breaker string // of actBreaker: the id of a rule
+	system  engine.SystemSample
 }
 
 const noDeadline = time.Duration(-1)

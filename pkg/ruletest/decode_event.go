@@ -38,6 +38,7 @@ var eventFields = append(append([]field[eventDraft]{
 	{"rt", func(r *reader, v rule.Value, d *eventDraft) { d.outcome.RT = r.duration(v) }},
 	{"reload", func(r *reader, v rule.Value, d *eventDraft) { d.reload, _ = r.path(v) }},
 	{"breaker", func(r *reader, v rule.Value, d *eventDraft) { d.breaker = r.name(v) }},
+	{"system", func(r *reader, v rule.Value, d *eventDraft) { d.system = r.system(v) }},
 }...)
 
 // kindOfEvent is one kind of event, by the field that makes it one.
@@ -56,6 +57,7 @@ var (
 		{actReload, "reload", []string{"expect", "reason"}, []string{outcomeOK, outcomeError}},
 		{actBreaker, "breaker", []string{"expect", "domain"},
 			[]string{engine.BreakerClosed.String(), engine.BreakerHalfOpen.String(), engine.BreakerOpen.String()}},
+		{actSystem, "system", nil, nil},
 	}
 	singleRequest = kindOfEvent{actDecide, "", append(names(itemFields), decisionFields...),
 		[]string{outcomePass, outcomeBlock, outcomeWait}}
@@ -96,6 +98,18 @@ func (r *reader) event(v rule.Value) (event, map[string]rule.Value, bool) {
 	return d.event, given, true
 }
 
+var systemFields = []field[engine.SystemSample]{
+	{"load", func(r *reader, v rule.Value, s *engine.SystemSample) { s.Load = r.measure(v) }},
+	{"cpu", func(r *reader, v rule.Value, s *engine.SystemSample) { s.CPU = r.measure(v) }},
+}
+
+// system reads what is measured of the system. What is left out is unknown.
+func (r *reader) system(v rule.Value) engine.SystemSample {
+	s := engine.SystemSample{Load: -1, CPU: -1}
+	mapping(r, v, "a mapping with load and cpu", systemFields, &s)
+	return s
+}
+
 // kind finds what an event is, and reports the fields that have no meaning for it.
 func (r *reader) kind(v rule.Value, given map[string]rule.Value) (k kindOfEvent, ok bool) {
 	k = singleRequest
@@ -112,7 +126,7 @@ func (r *reader) kind(v rule.Value, given map[string]rule.Value) (k kindOfEvent,
 	}
 	if k.mark == "" && given["resource"].Null() && given["attrs"].Null() {
 		if members, _ := v.Members(); len(members) == len(given) { // else it says what it does in words that are unknown
-			r.doc.Fail(v, "does nothing", "give it a resource or attrs, or one of call, complete, reload and breaker")
+			r.doc.Fail(v, "does nothing", "give it a resource or attrs, or one of call, complete, reload, breaker and system")
 		}
 		return k, false
 	}

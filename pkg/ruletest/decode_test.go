@@ -53,7 +53,7 @@ func TestMistakesInEvents(t *testing.T) {
 	const start = "cases: [{events: [{"
 	for _, tt := range []struct{ event, want string }{
 		{"resource: r", "at: is missing: when it happens, such as 0ms"},
-		{"at: 0", ": does nothing; fix: give it a resource or attrs, or one of call, complete, reload and breaker"},
+		{"at: 0", ": does nothing; fix: give it a resource or attrs, or one of call, complete, reload, breaker and system"},
 		{"at: 5, resource: r", "at: is 5, of which the unit is missing; fix: write 5ms, or 5s"},
 		{"at: soon, resource: r", `at: "soon" is no time; fix: write a number with its unit, such as 500ms, 3s or 2m30s`},
 		{"at: -1s, resource: r", "at: is -1s; it must be from 0s to 87600h0m0s"},
@@ -91,6 +91,11 @@ func TestMistakesInEvents(t *testing.T) {
 		{"at: 0, reload: x, reason: y", "reason: is known only where the outcome is error; fix: write expect: error"},
 		{"at: 0, breaker: x", "expect: is missing: the state of the breaker"},
 		{"at: 0, breaker: x, expect: half-open", `expect: unknown word "half-open"; did you mean "half_open"?`},
+		{"at: 0, system: 4", "system: is a number, not a mapping with load and cpu"},
+		{"at: 0, system: {laod: 4}", `system: unknown field "laod"; did you mean "load"?`},
+		{"at: 0, system: {cpu: -0.5}", "system.cpu: is -0.5; it must be a number of 0 or more"},
+		{"at: 0, system: {cpu: high}", "system.cpu: is a string; it must be a number of 0 or more"},
+		{"at: 0, system: {cpu: 1}, expect: ok", "expect: has no meaning beside system"},
 		{"at: 0, resource: r, error: true", "error: has no meaning of a single request"},
 	} {
 		t.Run(tt.event, func(t *testing.T) {

@@ -30,6 +30,8 @@ gatewayFlowRules:
 - {id: huge, resource: huge, count: 3000000000}
 apiDefinitions:
 - {apiName: writes, predicateItems: [{pattern: /orders/**, matchStrategy: prefix, methods: [POST]}]}
+systemRules:
+- {id: busy, highestCpuUsage: 0.8}
 degradeRules:
 - {id: failing, resource: failing, grade: error_count, count: 1, minRequestAmount: 2, timeWindow: 1}
 - {id: slow, resource: slow, grade: slow_ratio, count: 50, slowRatioThreshold: 0.5, minRequestAmount: 1, timeWindow: 1}
@@ -154,6 +156,12 @@ func TestWhatHolds(t *testing.T) {
 			{at: 1ms, resource: orders, expect: block}
 			{at: 2ms, reload: more.yaml}
 			{at: 2ms, resource: orders, expect: pass, limit: 7, remaining: 1}`,
+		"the system": `
+			{at: 0ms, resource: orders, expect: pass}
+			{at: 1ms, system: {cpu: 0.81, load: 3}}
+			{at: 1ms, resource: orders, expect: block, rule: busy, reason: system-cpu, retryAfter: never}
+			{at: 2ms, system: {load: 9}}
+			{at: 2ms, resource: orders, expect: pass}`,
 		"no limit": `
 			{at: 0ms, resource: huge, hits: 1000000000000, times: 1000, expect: pass, rule: ""}`,
 	} {

@@ -101,6 +101,8 @@ func (r *runner) do(e *event) {
 		r.reload(e)
 	case actBreaker:
 		r.breaker(e)
+	case actSystem:
+		r.engine.SetSystem(e.system)
 	}
 }
 

@@ -1,6 +1,7 @@
 package ruletest
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -70,6 +71,17 @@ func (r *reader) count(v rule.Value, least, most int64) int64 {
 	if err != nil || n < least || n > most {
 		r.doc.Fail(v, fmt.Sprintf("is %s; it must be a whole number from %d to %d", text, least, most), "")
 		return least
+	}
+	return n
+}
+
+// measure reads a number of 0 or more; 0 if it is none.
+func (r *reader) measure(v rule.Value) float64 {
+	text, ok := v.Number()
+	n, err := strconv.ParseFloat(text, 64)
+	if !ok || err != nil || !(n >= 0) {
+		r.doc.Fail(v, fmt.Sprintf("is %s; it must be a number of 0 or more", cmp.Or(text, v.String())), "")
+		return 0
 	}
 	return n
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sidecard/sidecard/internal/listen"
 	"github.com/sidecard/sidecard/pkg/client"
 )
 
@@ -39,6 +40,7 @@ Exit codes: 0 allowed, 1 refused, 2 a wrong command line, 3 nobody decided.`,
 	cmd.Flags().StringArrayVar(&r.Args, "arg", nil, "the next positional argument of the call; may be repeated")
 	cmd.Flags().Int64Var(&r.Hits, "hits", 1, "how much the request takes")
 	cmd.Flags().BoolVar(&r.Peek, "peek", false, "only look, take nothing")
+	secure := addClientTLS(cmd, p)
 	output := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var err error
@@ -50,6 +52,13 @@ Exit codes: 0 allowed, 1 refused, 2 a wrong command line, 3 nobody decided.`,
 		}
 		if err := output.check(); err != nil {
 			return err
+		}
+		a, err := listen.Parse(o.Addr)
+		if err != nil {
+			return usageError{fmt.Errorf("--addr: %w", err)}
+		}
+		if o.TLS, err = secure.config(a); err != nil {
+			return usageError{err}
 		}
 		c, err := client.New(o)
 		if err != nil {

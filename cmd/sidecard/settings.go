@@ -116,7 +116,11 @@ func settings() []setting {
 		{key: "listen", flag: "listen", value: "ADDR", list: true, usage: "gRPC address: unix:/path.sock, unix:@name or tcp:host:port; may be repeated",
 			set: func(c *config, v []string) error { c.Listen = v; return listenAddresses(v) }},
 		{key: "http", flag: "http", value: "ADDR", usage: "address of the local API over HTTP and JSON, or off",
-			set: func(c *config, v []string) error { c.HTTP = v[0]; return httpAddress(v[0]) }},
+			set: func(c *config, v []string) error {
+				c.HTTP = v[0]
+				_, err := listen.Parse(v[0])
+				return err
+			}},
 		{key: "status", flag: "status", value: "ADDR", usage: "address of /metrics, /livez and /readyz, or off",
 			set: func(c *config, v []string) error {
 				c.Status = v[0]
@@ -191,12 +195,6 @@ func listenAddresses(values []string) error {
 		return fmt.Errorf("every address is off, so nothing would be served")
 	}
 	return nil
-}
-
-// httpAddress checks the form of the address, and that it is not served to other hosts.
-func httpAddress(v string) error {
-	_, err := listen.Parse(v)
-	return err
 }
 
 func setBool(into *bool, v string) error {

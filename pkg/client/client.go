@@ -8,10 +8,12 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sidecard/sidecard/internal/listen"
@@ -24,6 +26,9 @@ const DefaultAddr = "unix:/run/sidecard/http.sock"
 type Options struct {
 	Addr   string // unix:/path.sock, unix:@name or tcp:host:port; empty: DefaultAddr
 	Domain string // of requests that name none; empty: the daemon's default, "sidecard"
+	// TLS is what TLS is spoken with, as daemons do on TCP addresses that have a certificate; nil: none is
+	// spoken. Without a ServerName it is the host of Addr. New keeps a copy.
+	TLS *tls.Config
 	// MaxIdle is how many connections are kept for later calls; 0: 32.
 	MaxIdle int
 }
@@ -32,6 +37,7 @@ type Options struct {
 // first used, and again whenever that is needed, so that the daemon may start later or anew.
 type Client struct {
 	domain string
+	base   string // of URLs
 	http   *http.Client
 }
 
@@ -50,9 +56,10 @@ func New(o Options) (*Client, error) {
 	if o.MaxIdle <= 0 {
 		o.MaxIdle = 32
 	}
-	return &Client{domain: o.Domain, http: &http.Client{
+	return &Client{domain: o.Domain, base: base(addr, o.TLS != nil), http: &http.Client{
 		Transport: &http.Transport{
 			DialContext:         func(ctx context.Context, _, _ string) (net.Conn, error) { return listen.Dial(ctx, addr) },
+			TLSClientConfig:     o.TLS.Clone(),
 			MaxIdleConnsPerHost: o.MaxIdle,
 			MaxIdleConns:        o.MaxIdle,
 			IdleConnTimeout:     90 * time.Second, // before the daemon, which waits for two minutes
@@ -61,6 +68,18 @@ func New(o Options) (*Client, error) {
 		// Nobody there redirects.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
+}
+
+// base returns what URLs of the daemon begin with. Their host matters for TLS alone.
+func base(addr listen.Addr, secure bool) string {
+	host := "sidecard"
+	if addr.Network() == listen.NetworkTCP {
+		host = strings.TrimPrefix(addr.String(), listen.NetworkTCP+":")
+	}
+	if secure {
+		return "https://" + host
+	}
+	return "http://" + host
 }
 
 // Close gives up the connections that no call uses. The client can be used afterwards.

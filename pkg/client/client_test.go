@@ -2,7 +2,13 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +87,38 @@ func TestErrors(t *testing.T) {
 	for _, addr := range []string{"off", "/run/x.sock", "http://x"} {
 		if _, err := client.New(client.Options{Addr: addr}); err == nil {
 			t.Errorf("%q is taken", addr)
+		}
+	}
+}
+
+func TestTLS(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `{"allowed": true, "code": "pass"}`)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(server.Certificate())
+	addr := "tcp:" + strings.TrimPrefix(server.URL, "https://")
+	for name, c := range map[string]struct {
+		tls *tls.Config
+		ok  bool
+	}{
+		"trusted":           {&tls.Config{RootCAs: trusted}, true},
+		"of another name":   {&tls.Config{RootCAs: trusted, ServerName: "other"}, false},
+		"of nobody trusted": {&tls.Config{}, false},
+		"plain":             {nil, false},
+	} {
+		secure, err := client.New(client.Options{Addr: addr, TLS: c.tls})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := secure.Decide(t.Context(), client.Request{})
+		secure.Close()
+		if d.Allowed != c.ok || (err == nil) != c.ok {
+			t.Errorf("%s: got %+v, %v", name, d, err)
 		}
 	}
 }

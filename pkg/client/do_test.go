@@ -53,7 +53,7 @@ func TestDoWaits(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				daemon := &scripted{wait: 1500 * time.Millisecond}
-				client := &Client{http: &http.Client{Transport: daemon}}
+				client := &Client{base: "http://sidecard", http: &http.Client{Transport: daemon}}
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if c.deadline > 0 {

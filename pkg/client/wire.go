@@ -77,7 +77,7 @@ func (c *Client) post(ctx context.Context, path string, in, out any) error {
 	if err != nil {
 		return fmt.Errorf("sidecard: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://sidecard"+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("sidecard: %w", err)
 	}

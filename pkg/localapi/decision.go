@@ -32,7 +32,7 @@ func (s *Service) one(ctx context.Context, way *calls.Answers, q *query, begin b
 	c := s.take()
 	defer s.give(c)
 	queries := [1]query{*q}
-	if err := s.decide(ctx, c, queries[:], how{way: way, begin: begin, tell: q.tell, most: q.patience()}); err != nil {
+	if err := s.decide(ctx, c, queries[:], how{way: way, begin: begin, tell: q.tell || q.peek, most: q.patience()}); err != nil {
 		return nil, err
 	}
 	return c.decision(0), nil

@@ -151,8 +151,8 @@ func (e *Engine) collect(now int64, d *domain, c *Call, i int) {
 	q := &c.Items[i]
 	if q.Resource != "" {
 		own := d.routes[q.Resource]
-		e.enterRoute(d, own, c, q)
-		c.entries = d.entries(own, q.Resource, &c.work, c.entries[:0])
+		route := e.enterRoute(d, own, c, q)
+		c.entries = d.entries(own, route, q.Resource, &c.work, c.entries[:0])
 		c.peekLists(now, i, c.entries)
 	}
 	if d.apis == nil {

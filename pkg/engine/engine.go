@@ -58,7 +58,7 @@ func New(o Options) *Engine {
 	}
 	e.resources.init(o.MaxResources)
 	e.SetSystem(SystemSample{Load: -1, CPU: -1})
-	e.snapshot.Store(&snapshot{open: newDomain("")})
+	e.snapshot.Store(&snapshot{open: newDomain("", 0)})
 	return e
 }
 

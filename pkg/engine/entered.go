@@ -13,14 +13,21 @@ func (c *Call) enter(q *Request, into *resource) {
 	}
 }
 
-// enterRoute notes that a request has entered its route, of which own holds the rules if there are any.
-func (e *Engine) enterRoute(d *domain, own *ruleList, c *Call, q *Request) {
+// enterRoute notes that a request has entered its route, of which own holds the rules if there are any. It
+// returns the route, or nil if that is not counted by itself.
+func (e *Engine) enterRoute(d *domain, own *ruleList, c *Call, q *Request) *resource {
 	switch {
 	case own != nil:
 		c.enter(q, own.resource)
+		return own.resource
 	case q.Kind == Charge:
-		c.enter(q, e.resources.route(d.name, q.Resource))
+		route := e.resources.route(d.name, q.Resource)
+		c.enter(q, route)
+		if route != e.resources.other {
+			return route
+		}
 	}
+	return nil
 }
 
 // hits is what a request asks for.

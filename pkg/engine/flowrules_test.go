@@ -120,6 +120,28 @@ func TestFlowExpressions(t *testing.T) {
 	}
 }
 
+// TestFlowExpressionsOverReloads: what is remembered of a route is forgotten with the rule set.
+func TestFlowExpressionsOverReloads(t *testing.T) {
+	t.Parallel()
+	e := engine.New(engine.Options{MaxResources: 2})
+	for i, expr := range []string{"a.*", "b.*", "a.*|b.*", "a.*"} {
+		apply(t, e, flowSet(t, fmt.Sprintf(`{"resource": "x", "count": 1}, {"resource": "%s", "regex": true, "count": 3}`, expr)))
+		now := start + int64(i)*int64(time.Minute)
+		for _, resource := range []string{"a1", "b1", "a2", "b2"} { // there is no room to remember all
+			want := 5
+			if strings.Contains(expr, resource[:1]) {
+				want = 3
+			}
+			for range 2 {
+				if got := passes(e, now, 5, from("", resource)); got != want {
+					t.Errorf("%s: %d of %s passed, want %d", expr, got, resource, want)
+				}
+				now += int64(2 * time.Second)
+			}
+		}
+	}
+}
+
 // TestFlowExpressionBeyondBounds uses up the work of a call on long names: what cannot be matched is
 // refused by the rules that might be for it.
 func TestFlowExpressionBeyondBounds(t *testing.T) {
@@ -250,5 +272,39 @@ func TestRelateOfGroups(t *testing.T) {
 	passes(e, start, 1, write)
 	if got := passes(e, start, 3, read); got != 0 {
 		t.Errorf("%d reads after a write", got)
+	}
+}
+
+// BenchmarkFlowRules is the cost of a decision where many rules stand on the resource or might.
+func BenchmarkFlowRules(b *testing.B) {
+	many := func(n int, format string) string {
+		var rules []string
+		for i := range n {
+			rules = append(rules, fmt.Sprintf(format, i))
+		}
+		return strings.Join(rules, ",")
+	}
+	const own = `, {"id": "own", "resource": "orders", "count": 1000000000}`
+	for _, bb := range []struct{ name, rules string }{
+		{"origins=1000", many(1000, `{"resource": "orders", "limitApp": "app-%d", "count": 1000000000}`)},
+		{"expressions=100/prefix", many(100, `{"resource": "other-%d.*", "regex": true, "count": 1}`)},
+		{"expressions=1/none", many(1, `{"resource": ".*-%d", "regex": true, "count": 1}`)},
+		{"expressions=100/none", many(100, `{"resource": ".*-%d", "regex": true, "count": 1}`)},
+		{"expressions=1/match", many(1, `{"id": "%d", "resource": "ord.*", "regex": true, "count": 1000000000}`)},
+		{"warm-up", many(1, `{"id": "%d", "resource": "orders", "controlBehavior": 1, "count": 1000000000}`)},
+		{"relate", many(1, `{"id": "%d", "resource": "search", "strategy": 1, "refResource": "orders", "count": 1000000000}`)},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			e := newEngine(b, flowSet(b, bb.rules+own))
+			c := engine.Call{Items: []engine.Request{from("app-7", "orders")}}
+			now := start
+			b.ReportAllocs()
+			for b.Loop() {
+				now += benchStep
+				if e.Decide(now, &c); c.Overall != engine.Pass {
+					b.Fatal("refused")
+				}
+			}
+		})
 	}
 }

@@ -33,6 +33,8 @@ type resource struct {
 	reported atomic.Bool // the end of one of its calls has been reported
 	tracker  tracker     // itself, for tokens
 
+	patterns atomic.Pointer[matchedPatterns] // of a route; nil: not known
+
 	pinned atomic.Bool // a rule in force names it
 	idle   int         // minutes without requests; guarded by Engine.mu
 }

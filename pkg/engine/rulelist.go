@@ -90,21 +90,49 @@ func (d *domain) addPattern(r *CompiledRule) error {
 	return nil
 }
 
+// matchedPatterns are the expressions that match a route, by their place in its domain. It does not hold
+// them, so that a rule set that has left can go.
+type matchedPatterns struct {
+	generation uint64 // of the rule set
+	places     []int32
+}
+
 // entries finds the lists of a route: its own, if there is one, and those of the expressions that match it.
-// Expressions are tried one by one.
-func (d *domain) entries(own *ruleList, route string, w *work, into []listed) []listed {
+// Those are tried one by one, once for every rule set if the route is one that is counted by itself.
+func (d *domain) entries(own *ruleList, route *resource, name string, w *work, into []listed) []listed {
 	if own != nil {
 		into = append(into, listed{rules: own})
 	}
+	if len(d.patterns) == 0 {
+		return into
+	}
+	if route != nil {
+		if m := route.patterns.Load(); m != nil && m.generation == d.generation {
+			for _, i := range m.places {
+				into = append(into, listed{rules: d.patterns[i].rules})
+			}
+			return into
+		}
+	}
+	found := matchedPatterns{generation: d.generation}
+	certain := true
 	for i := range d.patterns {
 		p := &d.patterns[i]
 		switch {
-		case !strings.HasPrefix(route, p.prefix):
-		case !w.afford(len(route)):
+		case !strings.HasPrefix(name, p.prefix):
+		case !w.afford(len(name)):
 			into = append(into, listed{p.rules, true})
-		case p.re.MatchString(route):
+			certain = false
+		case p.re.MatchString(name):
 			into = append(into, listed{rules: p.rules})
+			if route != nil {
+				found.places = append(found.places, int32(i))
+			}
 		}
+	}
+	if route != nil && certain {
+		known := found
+		route.patterns.Store(&known)
 	}
 	return into
 }

@@ -27,9 +27,11 @@ type domain struct {
 	name     string // empty: all that no file claims
 	routes   map[string]*ruleList
 	patterns []routePattern
-	apis     *apiMatcher          // nil when no API group has rules
-	groups   []*ruleList          // by their index in apis
-	defs     []rule.APIDefinition // of the groups
+	// generation tells the domains of one rule set from those of another.
+	generation uint64
+	apis       *apiMatcher          // nil when no API group has rules
+	groups     []*ruleList          // by their index in apis
+	defs       []rule.APIDefinition // of the groups
 }
 
 func (s *snapshot) domain(name string) *domain {
@@ -51,15 +53,16 @@ type compiler struct {
 }
 
 func (c *compiler) compile(set rule.Set) error {
+	generation := c.old.open.generation + 1
 	c.next = &snapshot{
 		revision: set.Revision,
-		open:     newDomain(""),
+		open:     newDomain("", generation),
 		claimed:  make(map[string]*domain, len(set.Claimed)),
 		rules:    make([]*CompiledRule, 0, len(set.Limits)+len(set.Degrade)),
 		memories: make(map[string]memory, len(set.Limits)+len(set.Degrade)),
 	}
 	for _, name := range set.Claimed {
-		c.next.claimed[name] = newDomain(name)
+		c.next.claimed[name] = newDomain(name, generation)
 	}
 	counters := c.old.counters()
 	for i := range set.Authority {
@@ -100,7 +103,9 @@ func (c *compiler) add(r *CompiledRule) {
 	c.next.tracks = c.next.tracks || r.tracker != nil
 }
 
-func newDomain(name string) *domain { return &domain{name: name, routes: make(map[string]*ruleList)} }
+func newDomain(name string, generation uint64) *domain {
+	return &domain{name: name, routes: make(map[string]*ruleList), generation: generation}
+}
 
 // ruleName identifies a rule over reloads.
 type ruleName struct{ domain, id string }

@@ -58,6 +58,9 @@ func segments(s string) []string {
 
 var variable = regexp.MustCompile(`\\\{[^:{}]*(:[^{}]*)?\\\}`)
 
+// quoted is what QuoteMeta makes of a character, which an expression means as it is.
+var quoted = regexp.MustCompile(`\\(.)`)
+
 func segment(pattern, s string) bool {
 	e := regexp.QuoteMeta(pattern)
 	e = strings.ReplaceAll(e, `\*`, `(?s:.*)`)
@@ -65,7 +68,8 @@ func segment(pattern, s string) bool {
 	e = variable.ReplaceAllStringFunc(e, func(v string) string {
 		if _, expr, found := strings.Cut(v, ":"); found {
 			expr = strings.TrimSuffix(expr, `\}`)
-			return `(?:` + strings.NewReplacer(`\[`, `[`, `\]`, `]`, `\+`, `+`).Replace(expr) + `)`
+			expr = strings.NewReplacer(`(?s:.*)`, `*`, `(?s:.)`, `?`).Replace(expr)
+			return `(?:` + quoted.ReplaceAllString(expr, `$1`) + `)`
 		}
 		return `(?s:.*)`
 	})

@@ -14,29 +14,36 @@ func explained(t *testing.T, args ...string) (int, string, string) {
 	return command{t: t, args: append([]string{"explain"}, args...)}.run()
 }
 
-// What the page shows is what the command prints. With -update the page is made to.
+// What the page shows is what the command prints.
 func TestExplainPage(t *testing.T) {
 	t.Parallel()
-	const file = "../../docs/explain.md"
-	text, err := os.ReadFile(file)
+	code, got, stderr := explained(t, "--rules", "../../examples/rules", "--rules", "../../examples/breakers", "--resource", "orders",
+		"--attr", "path=/static/../orders/7?page=2", "--attr", "method=POST", "--attr", "header.x-user-id=bob")
+	if code != exitOK || stderr != "" {
+		t.Errorf("got exit code %d and %q on standard error", code, stderr)
+	}
+	shownOn(t, "../../docs/explain.md", "Request\n", got)
+}
+
+// shownOn checks that the first example of a page which begins so is what a command prints. With -update the page is
+// made to show it.
+func shownOn(t *testing.T, page, begins, got string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := strings.Cut(string(text), "```\nRequest")
+	before, rest, ok := strings.Cut(string(text), "```\n"+begins)
 	shown, after, ok2 := strings.Cut(rest, "```")
-	if !ok || !ok2 {
-		t.Fatal("the page has no example")
-	}
-	code, got, stderr := explained(t, "--rules", "../../examples/rules", "--rules", "../../examples/breakers", "--resource", "orders",
-		"--attr", "path=/static/../orders/7?page=2", "--attr", "method=POST", "--attr", "header.x-user-id=bob")
-	if *update {
-		if err := os.WriteFile(file, []byte(before+"```\n"+got+"```"+after), 0o644); err != nil {
+	switch want := begins + shown; {
+	case !ok || !ok2:
+		t.Fatalf("%s has no example that begins with %q", page, begins)
+	case *update:
+		if err := os.WriteFile(page, []byte(before+"```\n"+got+"```"+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		return
-	}
-	if want := "Request" + shown; code != exitOK || stderr != "" || got != want {
-		t.Errorf("got exit code %d, %q on standard error, and\n%s\nwant\n%s", code, stderr, got, want)
+	case got != want:
+		t.Errorf("%s: got\n%s\nwant\n%s", page, got, want)
 	}
 }
 

@@ -53,6 +53,16 @@ func TestTestCommand(t *testing.T) {
 	}
 }
 
+// The page shows what examples print.
+func TestTestPage(t *testing.T) {
+	t.Parallel()
+	code, got, stderr := command{t: t, args: []string{"test", "../../examples/tests/queue.yaml", "../../examples/tests/window.yaml"}}.run()
+	if code != exitOK || stderr != "" {
+		t.Errorf("got exit code %d and %q on standard error", code, stderr)
+	}
+	shownOn(t, "../../docs/testing-rules.md", "ok ", strings.ReplaceAll(got, "../../examples", "examples"))
+}
+
 func TestTestCommandInJSON(t *testing.T) {
 	t.Parallel()
 	code, stdout, _ := command{t: t, args: []string{"test", "-o", "json", "testdata/test/cases", "testdata/test/rules.yaml"}}.run()

@@ -34,7 +34,9 @@ func (s *Service) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/batch", h.answer(h.batch))
 	mux.HandleFunc("GET /v1/watch", h.watch)
 	mux.HandleFunc("/", h.answer(h.unknown))
-	guarded := http.NewCrossOriginProtection().Handler(mux)
+	guard := http.NewCrossOriginProtection()
+	guard.SetDenyHandler(h.answer(h.foreign))
+	guarded := guard.Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		limitWriting(w) // the limit of the request before on this connection may have passed
 		guarded.ServeHTTP(w, r)
@@ -176,6 +178,11 @@ func (h httpService) unknown(r *http.Request, _ []byte) (reply, error) {
 		return reply{status: http.StatusMethodNotAllowed, allow: method, body: problem{Error: "write " + method + " " + p}}, nil
 	}
 	return reply{status: http.StatusNotFound, body: problem{Error: "unknown path" + rule.DidYouMean(r.URL.Path, paths)}}, nil
+}
+
+// foreign answers what a browser sends for a web page of another origin.
+func (h httpService) foreign(*http.Request, []byte) (reply, error) {
+	return reply{status: http.StatusForbidden, body: problem{Error: "a web page of another origin must not ask"}}, nil
 }
 
 // wantsStatus says whether a refusal is to be told by the status.

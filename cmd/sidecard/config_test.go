@@ -73,6 +73,9 @@ limits:
 outcomes:
   mode: auto
   errorCodes: [5xx]
+systemStat:
+  cgroup: ""
+  load: false
 socket:
   mode: "0660"
   group: ""
@@ -123,6 +126,8 @@ func TestPrecedence(t *testing.T) {
 		{key: "limits.tokens", inFile: "1", inVariable: "16777216", line: "  tokens: %s\n"},
 		{key: "outcomes.mode", inFile: "always", inVariable: "auto", line: "outcomes:\n  mode: %s\n"},
 		{key: "outcomes.errorCodes", inFile: "[503, 429, 502]", inVariable: "5xx,400-499", line: "  errorCodes: %s\n", wantFile: `["429", 502-503]`, wantVar: "[400-599]"},
+		{key: "systemStat.cgroup", inFile: "/f", inVariable: "/v", line: "  cgroup: %s\n"},
+		{key: "systemStat.load", inFile: "true", inVariable: "false", line: "  load: %s\n"},
 		{key: "drain", inFile: "1s", inVariable: "250ms", asFlag: "0", line: "drain: %s\n", wantFlags: "0s"},
 	} {
 		t.Run(tc.key, func(t *testing.T) {
@@ -213,6 +218,7 @@ blockResponse:
   headers: {x-z: "yes", x-a: "{retry_after}: # 'x'", X-B: "007"}
 limits: {waiting: 6, maxKeys: 7, maxKeysTotal: 8, connections: 9, tokens: 10}
 outcomes: {mode: always, errorCodes: [5xx, 429, 400-404]}
+systemStat: {cgroup: "/sys/fs/cgroup/a b", load: true}
 socket: {mode: 0600, group: "0", allowUids: [3, 1], allowGids: [7]}
 tls: {cert: /c, key: "/k d", ca: /a}
 allowPlaintext: true

@@ -23,7 +23,7 @@ const (
 // futureKeys are the keys that are part of the file's design and have no effect yet. Refusing them
 // by name tells an operator more than "unknown", and obeying half of them would be worse.
 var futureKeys = map[string]bool{
-	"admin": true, "systemStat": true,
+	"admin": true,
 }
 
 // configFile reads one config file into a config.

@@ -33,6 +33,10 @@ type printedConfig struct {
 		Mode       string   `yaml:"mode"`
 		ErrorCodes []string `yaml:"errorCodes,flow"`
 	} `yaml:"outcomes"`
+	SystemStat struct {
+		Cgroup string `yaml:"cgroup"`
+		Load   bool   `yaml:"load"`
+	} `yaml:"systemStat"`
 	Socket struct {
 		Mode      string   `yaml:"mode"`
 		Group     string   `yaml:"group"`
@@ -78,6 +82,7 @@ func (c config) print(w io.Writer) error {
 	p.Limits.Waiting = c.Limits.Waiting
 	p.Limits.MaxKeys, p.Limits.MaxKeysTotal, p.Limits.Connections = c.Limits.MaxKeys, c.Limits.MaxKeysTotal, c.Limits.Connections
 	p.Limits.Tokens = c.Limits.Tokens
+	p.SystemStat.Cgroup, p.SystemStat.Load = c.SystemStat.Cgroup, c.SystemStat.Load
 	p.Outcomes.Mode, p.Outcomes.ErrorCodes = c.Outcomes.Mode, c.Outcomes.Errors.Words()
 	p.Socket.Mode, p.Socket.Group = fmt.Sprintf("%04o", c.Socket.Mode), c.Socket.Group
 	p.Socket.AllowUIDs, p.Socket.AllowGIDs = c.Socket.Allow.UIDs, c.Socket.Allow.GIDs

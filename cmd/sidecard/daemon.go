@@ -16,6 +16,7 @@ import (
 	"github.com/sidecard/sidecard/internal/clock"
 	"github.com/sidecard/sidecard/internal/gcpace"
 	"github.com/sidecard/sidecard/internal/metrics"
+	"github.com/sidecard/sidecard/internal/systemstat"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/localapi"
 	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
@@ -24,6 +25,7 @@ import (
 
 const (
 	maintenance = time.Minute     // how often the engine clears what has expired
+	measuring   = time.Second     // how often the system is measured
 	expiry      = time.Second     // how often calls are ended whose lease is over, or whose caller has gone
 	peerGrace   = 5 * time.Second // how long a process without connections may take to come back before its calls end
 )
@@ -33,6 +35,10 @@ func serve(p process, cfg config) error {
 	hangup, release := hangups()
 	defer release()
 	log := newLogger(cfg, p.stderr)
+	sampler, err := cfg.SystemStat.sampler()
+	if err != nil {
+		return err
+	}
 	s, err := open(p.stop, cfg, log, p.lookup)
 	if p.stop.Err() != nil { // told to stop while starting
 		if s != nil {
@@ -44,6 +50,7 @@ func serve(p process, cfg config) error {
 		return err
 	}
 	d := newDaemon(cfg, log, s)
+	d.sampler = sampler
 	d.pacesGC, d.hangup, d.notify = pacesGC(p.lookup), hangup, newNotifier(p.lookup, log)
 	return d.run(p.stop, p.kill)
 }
@@ -78,10 +85,11 @@ type daemon struct {
 	ready   sync.Once
 	status  *statusServer
 	sockets *sockets
-	pacesGC bool             // set before run
-	hangup  <-chan os.Signal // set before run; nil: none are caught
-	notify  notifier         // set before run; zero: nobody is told
-	loaded  bool             // whether reading the rules was tried; of reloaded alone
+	sampler *systemstat.Sampler // set before run; nil: nothing is measured
+	pacesGC bool                // set before run
+	hangup  <-chan os.Signal    // set before run; nil: none are caught
+	notify  notifier            // set before run; zero: nobody is told
+	loaded  bool                // whether reading the rules was tried; of reloaded alone
 }
 
 func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
@@ -96,7 +104,9 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 	d.room = calls.NewRoom(calls.Config{Engine: d.engine, Now: d.clock.Now, Counters: &d.counts, Max: cfg.Limits.Waiting})
 	d.local = localapi.New(localapi.Config{Engine: d.engine, Now: d.clock.Now, Room: d.room, Counters: &d.counts, Mapping: cfg.Mapping, TrackAll: cfg.Outcomes.Mode == outcomesAlways})
 	d.metrics = metrics.New(d.sources())
-	loader := &ruleLoader{engine: d.engine, log: log, options: cfg.ruleOptions(), maxKeys: cfg.Limits.MaxKeys, now: d.clock.Now}
+	options := cfg.ruleOptions()
+	options.System = cfg.SystemStat.inputs()
+	loader := &ruleLoader{engine: d.engine, log: log, options: options, maxKeys: cfg.Limits.MaxKeys, now: d.clock.Now}
 	sources := make([]ruleswatch.Source, len(cfg.Rules))
 	for i, path := range cfg.Rules {
 		sources[i] = ruleswatch.FileSource{Path: path, Log: log}
@@ -161,6 +171,9 @@ func (d *daemon) run(stop, kill context.Context) error {
 	g.start(func() error { d.endCalls(work, service); return nil })
 	g.start(func() error { return s.follow(work) })
 	g.start(func() error { logHangups(work, d.log, d.hangup); return nil })
+	if d.sampler != nil {
+		g.start(func() error { d.measure(work); return nil })
+	}
 	if d.pacesGC {
 		g.start(func() error { gcpace.Run(work); return nil })
 	}

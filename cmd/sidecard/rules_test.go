@@ -165,3 +165,16 @@ func TestMaxKeysOfRulesAreCut(t *testing.T) {
 		t.Errorf("a table of 1 048 576 keys, cut to 5 000, takes %d bytes, want %d", got, want)
 	}
 }
+
+// A daemon takes no rule that looks at what it does not measure.
+func TestSystemRulesNeedWhatIsMeasured(t *testing.T) {
+	t.Parallel()
+	files := []rule.File{{Name: "system-rules.json", Data: []byte(`[{"highestCpuUsage": 0.8}]`)}}
+	for cgroup, want := range map[string]string{"": "needs the use of the processors", "/c": ""} {
+		l := newLoader(newLogLines(), 10)
+		l.options.System = systemStatConfig{Cgroup: cgroup}.inputs()
+		if err := l.apply(files); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("cgroup %q: %v", cgroup, err)
+		}
+	}
+}

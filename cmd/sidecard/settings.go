@@ -37,8 +37,9 @@ type config struct {
 		Connections  int
 		Tokens       int64
 	}
-	Outcomes outcomesConfig
-	Socket   struct {
+	Outcomes   outcomesConfig
+	SystemStat systemStatConfig
+	Socket     struct {
 		Mode  os.FileMode
 		Group string
 		Allow listen.Allow
@@ -145,7 +146,7 @@ func settings() []setting {
 			set: func(c *config, v []string) error { return setInt(&c.Limits.Connections, v[0], 1<<20) }},
 		{key: "drain", flag: "drain", value: "DURATION", usage: "longest time to keep serving connections that are open when told to stop",
 			set: func(c *config, v []string) error { return setDuration(&c.Drain, v[0]) }},
-	}, slices.Concat(accessSettings(), tlsSettings(), outcomeSettings())...)
+	}, slices.Concat(accessSettings(), tlsSettings(), outcomeSettings(), systemStatSettings())...)
 }
 
 // lookupSetting returns the setting of that key.

@@ -65,6 +65,7 @@ var table = []row{
 		why: "listeners know nothing of what is served on them"},
 	{path: "internal/metrics", ours: []string{"pkg/engine", "internal/histogram"}, modules: []string{"github.com/prometheus/client_golang"},
 		why: "metrics read counters at a scrape and are not on any path that counts"},
+	{path: "internal/systemstat", why: "what is measured of the system knows nothing of who is told"},
 	{path: "internal/imports", tests: true, why: "it has no code"},
 	{path: "internal/testkit/...", tests: true, ours: []string{"..."},
 		modules: []string{grpcModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "github.com/goccy/go-yaml", "go.uber.org/goleak", "golang.org/x/sys", "pgregory.net/rapid"},

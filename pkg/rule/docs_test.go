@@ -121,3 +121,37 @@ func TestReadme(t *testing.T) {
 		t.Errorf("it does not show %v", slip)
 	}
 }
+
+// The pages about system and authority rules name all fields, and their examples are those of the repository, which load
+// without a warning.
+func TestSystemAndAuthorityPages(t *testing.T) {
+	t.Parallel()
+	for _, p := range []struct {
+		page, example string
+		fields        []string
+	}{
+		{"system-rules", "system/system-rules.json", systemSchema.names()},
+		{"authority-rules", "authority/authority-rules.json", authoritySchema.names()},
+	} {
+		page, err := os.ReadFile("../../docs/" + p.page + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		example, err := os.ReadFile("../../examples/" + p.example)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range p.fields {
+			if name != "regex" && !strings.Contains(string(page), "`"+name+"`") {
+				t.Errorf("%s: the field %s is not there", p.page, name)
+			}
+		}
+		if !strings.Contains(string(page), "```json\n"+string(example)+"```\n") {
+			t.Errorf("%s: the example is not that of examples/%s", p.page, p.example)
+		}
+		set, problems := Load([]File{{Name: p.page + ".json", Data: example}}, Options{})
+		if len(problems) > 0 || set.Len() != 2 {
+			t.Errorf("%s: %d rules, %v", p.page, set.Len(), problems)
+		}
+	}
+}

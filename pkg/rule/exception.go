@@ -128,12 +128,21 @@ func (f *fileLoad) exceptionLimit(e *exceptionDraft, r *LimitRule) (limit int64,
 // checkExceptionValue reports a value that no request has where the rule applies.
 func (f *fileLoad) checkExceptionValue(e *exceptionDraft, p *ParamItem) bool {
 	before := f.errors
-	f.checkSpelling(e.object.at, &ParamItem{Source: p.Source, Pattern: e.object.v, Match: MatchExact})
-	if p.Source == SourceHeader && strings.Trim(e.object.v, " \t") != e.object.v {
-		f.fail(e.object.at, fmt.Sprintf("%q never applies: the blanks around a header are no part of it", clip(e.object.v)), "remove the blanks")
+	at, value := e.object.at, e.object.v
+	switch {
+	case p.Source == SourceHost && strings.Contains(value, "*"):
+		f.fail(at, fmt.Sprintf("%q is no host, and an exception is for one", clip(value)), "add an item for each host")
+	case p.Source == SourceHeader && strings.Trim(value, " \t") != value:
+		f.fail(at, fmt.Sprintf("%q never applies: the blanks around a header are no part of it", clip(value)), "remove the blanks")
+	case p.Source == SourceAttribute && p.FieldName == "path" && value != "":
+		f.checkPath(at, value, PathExact)
+	case p.Source == SourceAttribute && p.FieldName == "method" && strings.ToUpper(value) != value:
+		f.neverMatches(at, "methods", value, strings.ToUpper(value))
+	default:
+		f.checkSpelling(at, &ParamItem{Source: p.Source, Pattern: value, Match: MatchExact})
 	}
-	if p.Pattern != "" && p.Match != MatchRegex && !p.literally(e.object.v) {
-		f.warn(e.object.at, fmt.Sprintf("%q is not limited by this rule at all: it does not match the pattern", clip(e.object.v)), "")
+	if p.Pattern != "" && p.Match != MatchRegex && !p.literally(value) {
+		f.warn(at, fmt.Sprintf("%q is not limited by this rule at all: it does not match the pattern", clip(value)), "")
 	}
 	return f.errors == before
 }

@@ -75,6 +75,7 @@ func TestExceptionsOfGatewayRules(t *testing.T) {
 		`"paramFlowItemList": [{"object": "a", "count": 1}]`:    `error: paramFlowItemList: is for rules with a paramItem; fix: remove it, or add the paramItem`,
 		host(`a.example`):                                       ``,
 		host(`A.example`):                                       `error: paramFlowItemList[0].object: "A.example" never matches: hosts are compared in the spelling "a.example"; fix: write "a.example"`,
+		host(`*.example`):                                       `error: paramFlowItemList[0].object: "*.example" is no host, and an exception is for one; fix: add an item for each host`,
 		client(`::1`):                                           ``,
 		client(`0:0:0:0:0:0:0:1`):                               `error: paramFlowItemList[0].object: "0:0:0:0:0:0:0:1" never matches: client addresses are compared in the spelling "::1"; fix: write "::1"`,
 		header(` a`):                                            `error: paramFlowItemList[0].object: " a" never applies: the blanks around a header are no part of it; fix: remove the blanks`,
@@ -192,4 +193,25 @@ func TestClassValuesOfNumbers(t *testing.T) {
 			t.Fatalf("%d is %v", n, values)
 		}
 	})
+}
+
+// Attributes that come in one spelling are compared in it.
+func TestExceptionsOfAttributes(t *testing.T) {
+	t.Parallel()
+	for key, values := range map[string]map[string]string{
+		"path":   {"/a": ``, "/a//b": `"/a//b" never matches: paths are compared in the spelling "/a/b"; fix: write "/a/b"`, "a": `"a" does not begin with /, as every path does; fix: write "/a"`, "": ``},
+		"method": {"GET": ``, "get": `"get" never matches: methods are compared in the spelling "GET"; fix: write "GET"`},
+		"tenant": {"Acme": ``, " ": ``},
+		"origin": {"*": ``},
+	} {
+		for value, want := range values {
+			_, text := problems(t, "param-flow-rules.json", `[{"resource": "a", "count": 2, "paramKey": "`+key+`"`+exceptionFor(value)+`}]`, Options{})
+			if want != "" {
+				want = "error: paramFlowItemList[0].object: " + want
+			}
+			if got := withoutSpots(text); got != want {
+				t.Errorf("%s %q: got\n%s\nwant\n%s", key, value, got, want)
+			}
+		}
+	}
 }

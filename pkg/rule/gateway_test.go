@@ -31,7 +31,6 @@ func bothForms(t *testing.T, stem, data string, o Options) (Set, string) {
 
 func TestGatewayFlowProblems(t *testing.T) {
 	t.Parallel()
-	const unsupported = " is not supported by this version"
 	tests := []struct{ name, data, want string }{
 		{"smallest", `[{"resource": "a", "count": 1}]`, ""},
 		{"not a mapping", `["a"]`, `1:2: error: [0]: is a string, not a gateway flow rule`},

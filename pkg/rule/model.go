@@ -133,10 +133,13 @@ const (
 	OverflowAllow                  // pass without counting
 )
 
+// MaxArguments is how many positional arguments of a call are told apart: their numbers are below it.
+const MaxArguments = 64
+
 // ParamItem names the request parameter whose values a rule limits one by one.
 type ParamItem struct {
 	Source    ParamSource
-	FieldName string // as written; empty for SourceClientIP and SourceHost
+	FieldName string // as written; empty for SourceClientIP, SourceHost and SourceOrigin
 	Template  string // of SourcePathParam: the Ant pattern that has {FieldName}; empty: those of the API group's items
 	Pattern   string // empty: every value
 	Match     MatchStrategy

@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// maxArguments is how many positional arguments of a call are told apart.
-const maxArguments = 64
-
 // paramFlowSchema declares hot-parameter rules: Sentinel's fields, and those of gateway rules that make
 // sense of any resource. Slots and waiting time are Sentinel's unless they are written.
 var paramFlowSchema = schema[limitDraft]{what: "a hot-parameter rule", fields: append(
@@ -22,7 +19,7 @@ var paramFlowSchema = schema[limitDraft]{what: "a hot-parameter rule", fields: a
 			func(d *limitDraft) *located[int64] { return &d.grade }),
 		amountField("count", "how many requests of each value may pass in durationInSec, or be under way at a time", "", "write 0 to block everything",
 			func(d *limitDraft) *located[amount] { return &d.count }).require(),
-		integerField("paramIdx", "the place of the argument whose values are limited, from 0 on; -1 is the last one", -maxArguments, maxArguments-1, 0,
+		integerField("paramIdx", "the place of the argument whose values are limited, from 0 on; -1 is the last one", -MaxArguments, MaxArguments-1, 0,
 			func(d *limitDraft) *located[int64] { return &d.paramIdx }).optional(),
 		textField("paramKey", "in place of paramIdx: the attribute whose values are limited", maxFieldNameBytes,
 			func(d *limitDraft) *located[string] { return &d.paramKey }),

@@ -4,10 +4,8 @@ import (
 	"strconv"
 
 	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/rule"
 )
-
-// maxArguments bounds how many positional arguments a bag keeps.
-const maxArguments = 64
 
 // addArgument notes the argument of a number, which has one spelling: "01" is none.
 func (b *Bag) addArgument(number, value string) {
@@ -33,7 +31,7 @@ func argumentNumber(s string) (n int, ok bool) {
 		}
 		n = n*10 + int(s[i]-'0')
 	}
-	return n, n < maxArguments
+	return n, n < rule.MaxArguments
 }
 
 // argument looks an argument up by its number, which is negative if it is counted from the end.

@@ -58,6 +58,10 @@ interleave: ## Run the window through every order of its atomic steps
 cases: build ## Run the rule unit tests of examples/tests with the built program
 	$(SIDECARD) test examples/tests
 
+.PHONY: traces
+traces: ## Replay what Sentinel and others decide, print what became of every trace
+	$(GO) test -count=1 -v -run '^TestTraces$$' ./internal/testkit/golden
+
 .PHONY: e2e
 e2e: build envoy ## Run the end-to-end tests: the built daemon behind a real Envoy
 	$(GO) test -tags e2e -count=1 -parallel 4 ./test/e2e/...

@@ -14,7 +14,7 @@ import (
 )
 
 // epoch is the time 0 of every case: a moment at which slots begin of every interval that is a whole part
-// of a second or of 1001 days, which are 7 × 11 × 13. It is a Sunday in July 2027, 00:00 UTC.
+// of a second or of 1001 days, which are 7 × 11 × 13. It is 22 July 2027, 00:00 UTC.
 const epoch = 1_816_214_400 * int64(time.Second)
 
 // defaultDomain is that of requests which name none.

@@ -26,7 +26,7 @@ func seeds(f *testing.F, ext string, more ...string) {
 
 // loadAny loads data as every kind that is supported and holds Load to what it promises.
 func loadAny(t *testing.T, ext string, data []byte) {
-	for _, stem := range []string{"gw-flow-rules", "gw-api-definitions", "rules", "flow-rules", "degrade-rules"} {
+	for _, stem := range []string{"gw-flow-rules", "gw-api-definitions", "rules", "flow-rules", "param-flow-rules", "degrade-rules"} {
 		set, ps := Load([]File{{stem + ext, data}}, Options{})
 		failed := ps.Err() != nil
 		if failed != (set.Revision == "") || failed && len(set.Limits)+len(set.APIs)+len(set.Degrade) > 0 {

@@ -173,7 +173,7 @@ type LimitRule struct {
 	Grade     Grade
 	Count     string        // the count as written, for views
 	Limit     int64         // requests per Interval, or calls under way; 0 refuses all; meaningless when Unlimited
-	Burst     int64         // requests beyond Limit that may pass at once; Limit + Burst is at most MaxLimit
+	Burst     int64         // requests beyond Limit that may pass at once; Limit + Burst is at most MaxLimit, if Limit means something
 	Unlimited bool          // the count is above MaxLimit: the rule never refuses
 	Interval  time.Duration // effective, a whole number of seconds; at most 68 years; 0 for concurrency
 	Scale     int64         // by what count and interval are multiplied; 1 unless the count is fractional

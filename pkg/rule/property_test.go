@@ -47,11 +47,19 @@ func ruleFields() *rapid.Generator[map[string]json.RawMessage] {
 		"app":   text,
 		"bogus": text,
 		"paramItem": rapid.Custom(func(t *rapid.T) string {
-			return fmt.Sprintf(`{"parseStrategy": %s, "fieldName": %s, "pattern": %s, "matchStrategy": %s}`,
-				oneOf("0", "2", "3", "4", `"header"`, `"cookie"`, "9").Draw(t, "strategy"), rapid.OneOf(text, oneOf(`"x-user-id"`, "null")).Draw(t, "field"),
+			return fmt.Sprintf(`{"parseStrategy": %s, "template": %s, "fieldName": %s, "pattern": %s, "matchStrategy": %s}`,
+				oneOf("0", "2", "3", "4", `"header"`, `"cookie"`, `"path_param"`, "9").Draw(t, "strategy"),
+				oneOf("null", "null", `"/{x-user-id}/**"`, `"/{id}-{x}"`).Draw(t, "template"), rapid.OneOf(text, oneOf(`"x-user-id"`, "null")).Draw(t, "field"),
 				text.Draw(t, "pattern"), oneOf("0", "1", "2", "3", `"regex"`).Draw(t, "match"))
 		}),
 	}
+	choices["paramFlowItemList"] = rapid.Custom(func(t *rapid.T) string {
+		item := rapid.Custom(func(t *rapid.T) string {
+			return fmt.Sprintf(`{"object": %s, "count": %s, "classType": %s}`, rapid.OneOf(text, oneOf(`"7"`, `"7.0"`, `"true"`, "7")).Draw(t, "object"),
+				rapid.OneOf(number, oneOf("1e15", "2147483647")).Draw(t, "own"), oneOf("null", `"int"`, `"double"`, `"java.lang.Boolean"`, `"Int"`).Draw(t, "class"))
+		})
+		return "[" + strings.Join(rapid.SliceOfN(item, 0, 3).Draw(t, "items"), ", ") + "]"
+	})
 	valid := map[string]string{"resource": `"orders"`, "count": "10"}
 	return rapid.Custom(func(t *rapid.T) map[string]json.RawMessage {
 		fields := make(map[string]json.RawMessage)
@@ -95,6 +103,7 @@ func messages(ps Problems) map[string]int {
 	out := make(map[string]int)
 	for _, p := range ps {
 		message, _, _ := strings.Cut(p.Message, " at gw-flow-rules")
+		message, _, _ = strings.Cut(message, " has an exception at ")
 		out[fmt.Sprint(p.Severity, p.Field, p.Rule, message, p.Fix)]++
 	}
 	return out
@@ -169,8 +178,12 @@ func broken(r *LimitRule) string {
 	slots := r.Window == WindowAligned || r.Window == WindowStrict
 	calls := r.Grade == GradeConcurrency
 	switch {
-	case r.Limit < 0 || r.Burst < 0 || r.Limit+r.Burst > MaxLimit:
+	case r.Limit < 0 || r.Burst < 0 || !r.Unlimited && r.Limit+r.Burst > MaxLimit:
 		return "limit"
+	case brokenExceptions(r):
+		return "exceptions"
+	case r.Param != nil && r.Param.Source == SourcePathParam && r.Param.Template == "" && r.Mode != ModeAPI:
+		return "template"
 	case calls != (r.Lease > 0) || calls && (r.Interval != 0 || r.Scale != 1 || r.Burst != 0 || r.Behavior != BehaviorReject || r.Window != WindowNone || r.SampleCount != 0):
 		return "concurrency"
 	case calls && r.Response != nil:
@@ -193,6 +206,21 @@ func broken(r *LimitRule) string {
 		return brokenResponse(r.Response)
 	}
 	return ""
+}
+
+// brokenExceptions says whether the exceptions of a rule break a promise of the model.
+func brokenExceptions(r *LimitRule) bool {
+	seen := make(map[string]bool)
+	for _, e := range r.Exceptions {
+		if seen[e.Value] || e.Limit < 0 || !e.Unlimited && e.Limit+r.Burst > MaxLimit {
+			return true
+		}
+		if r.Window == WindowTokenBucket && e.Limit > 0 && e.Limit+r.Burst*r.Scale < r.Scale {
+			return true
+		}
+		seen[e.Value] = true
+	}
+	return len(seen) > 0 && r.Param == nil
 }
 
 // brokenResponse says which promise of the model an accepted block response breaks.

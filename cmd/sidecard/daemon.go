@@ -64,6 +64,7 @@ func pacesGC(lookup func(variable string) (string, bool)) bool {
 
 // newLogger returns a logger that writes whole lines to w, from whatever goroutine.
 func newLogger(cfg config, w io.Writer) zerolog.Logger {
+	w = lineWriter{w}
 	if cfg.LogFormat == "console" {
 		w = zerolog.ConsoleWriter{Out: w, NoColor: true, TimeFormat: time.RFC3339}
 	}

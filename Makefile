@@ -9,6 +9,7 @@ FUZZTIME ?= 10s
 ENVOY_VERSION := 1.40.0
 VALIDATE_VERSION := 1.37.0
 BUF_VERSION := 1.75.0
+VULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 # Envoy and the validator of Kubernetes manifests come from Python packages, once, outside the
@@ -92,6 +93,22 @@ generated: buf ## Check that the committed Go code is what the protos give
 	@out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; set -e; \
 	(cd api && "$(BUF)" lint && "$(BUF)" generate -o "$$out"); \
 	if ! diff -r -x '*.proto' -x 'buf*.yaml' "$$out" api; then echo "run make generate"; exit 1; fi
+
+# The database is a Go module, so that only the module proxy is asked. The Go release that builds is judged
+# too: what is found in the standard library is mended by building with a newer patch release.
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in what is built, by the newest database
+	@set -e; \
+	dir=$$($(GO) mod download -json golang.org/x/vulndb@latest | sed -n 's/^[[:space:]]*"Dir": "\(.*\)",*$$/\1/p'); \
+	db="$(CACHE)/$$(basename "$$dir")"; \
+	if [ ! -d "$$db" ]; then \
+		rm -rf "$$db.new"; (cd "$$dir" && $(GO) run ./cmd/indexdb -vulns data/osv -out "$$db.new"); mv "$$db.new" "$$db"; \
+	fi; \
+	failed=; \
+	for module in $(MODULES); do \
+		echo "== $$module, database $$(basename "$$db")"; \
+		(cd $$module && $(GO) run $(VULNCHECK) -db "file://$$db" ./...) || failed=1; \
+	done; test -z "$$failed"
 
 .PHONY: fuzz
 fuzz: ## Fuzz every parser of outside bytes, FUZZTIME each

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"github.com/sidecard/sidecard/internal/testkit/certtest"
 	"github.com/sidecard/sidecard/internal/testkit/envoytest"
 )
 
@@ -177,18 +178,22 @@ func TestConnectionBound(t *testing.T) {
 // Clients that are silent, slow or frozen lose their connections, and nobody else has to wait for them.
 func TestSlowAndFrozenClients(t *testing.T) {
 	t.Parallel()
-	d := alone(t, 0, rules(t, rulesFile, closedOrders))
+	secure, local := tcp(t)
+	d := alone(t, 0, rules(t, rulesFile, closedOrders), append(newSecret(t, certtest.New(t, "ca")).serve(), "--listen", secure)...)
 	d.untilMetric(1, "sidecard_rules_last_reload_successful")
 	conn := d.connect()
 	d.wantCode(conn, "orders", rlspb.RateLimitResponse_OVER_LIMIT)
-	status := func() net.Conn {
-		c, err := net.Dial("tcp", d.address)
-		if err != nil {
-			t.Fatal(err)
+	dial := func(network, address string) func() net.Conn {
+		return func() net.Conn {
+			c, err := net.Dial(network, address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			return c
 		}
-		t.Cleanup(func() { c.Close() })
-		return c
 	}
+	status, api, encrypted := dial("tcp", d.address), dial("unix", d.http), dial("tcp", local)
 	var clients sync.WaitGroup
 	for name, client := range map[string]func() net.Conn{
 		"says nothing": func() net.Conn { return d.raw() },
@@ -219,6 +224,26 @@ func TestSlowAndFrozenClients(t *testing.T) {
 		"sends a request to it byte by byte": func() net.Conn {
 			c := status()
 			clients.Go(func() { trickle(t, c, []byte("GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: "+fmt.Sprintf("%0200d", 0))) })
+			return c
+		},
+		"says nothing to the local API": api,
+		"sends a request to that byte by byte": func() net.Conn {
+			c := api()
+			clients.Go(func() { trickle(t, c, []byte("POST /v1/decide HTTP/1.1\r\nHost: x\r\nX-Slow: "+fmt.Sprintf("%0200d", 0))) })
+			return c
+		},
+		"sends the body of a request to that byte by byte": func() net.Conn {
+			c := api()
+			if _, err := io.WriteString(c, "POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			clients.Go(func() { trickle(t, c, bytes.Repeat([]byte(" "), 1000)) })
+			return c
+		},
+		"says nothing where TLS is spoken": encrypted,
+		"sends a handshake byte by byte": func() net.Conn {
+			c := encrypted()
+			clients.Go(func() { trickle(t, c, append([]byte{22, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3}, make([]byte, 245)...)) })
 			return c
 		},
 		"keeps a connection to it without a request": func() net.Conn {

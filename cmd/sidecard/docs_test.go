@@ -1,7 +1,10 @@
 package main
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -84,5 +87,35 @@ func TestOutcomesPageExample(t *testing.T) {
 	}
 	if got := strings.Join(c.Outcomes.Errors.Words(), " "); got != "408-409 429 5xx" || c.Outcomes.Mode != outcomesAuto {
 		t.Errorf("the example means %q, %s", got, c.Outcomes.Mode)
+	}
+}
+
+// Every claim of the page about security names tests that are there.
+func TestSecurityPageNamesTests(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	err = filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		code.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz)[A-Z][A-Za-z0-9]*)`").FindAllStringSubmatch(string(page), -1)
+	if len(named) < 40 {
+		t.Errorf("the page names %d tests", len(named))
+	}
+	for _, m := range named {
+		if !strings.Contains(code.String(), "\nfunc "+m[1]+"(") {
+			t.Errorf("there is no %s", m[1])
+		}
 	}
 }

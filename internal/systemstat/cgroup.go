@@ -61,8 +61,8 @@ func (c *cgroup) used() (time.Duration, error) {
 	return 0, fmt.Errorf("%s has no usage_usec", name)
 }
 
-// processors is how many processors the cgroup may keep busy: the least that it and the cgroups around it, as far as they can
-// be seen, are given, and all there are if that is none.
+// processors is how many processors the cgroup may keep busy: the least that it and the cgroups around
+// it, as far as they can be seen, are given, and all there are if none is given any.
 func (c *cgroup) processors() (float64, error) {
 	least := float64(runtime.NumCPU())
 	for folder := c.folder; ; folder = filepath.Dir(folder) {

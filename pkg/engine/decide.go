@@ -125,8 +125,8 @@ func (e *Engine) Refuse(now int64, c *Call, waited time.Duration) {
 
 // Cancel gives back all that the last Decide of the call charged and that is still in a live slot,
 // and its places in queues while they are the newest; CompiledRule.UnusedPlaces counts the others.
-// The call's Token ends, and the call no longer counts as passed. It reads no string of the requests, whose buffer may be gone. A second Cancel
-// does nothing.
+// The call's Token ends, and the call no longer counts as passed. It reads no string of the requests,
+// whose buffer may be gone. A second Cancel does nothing.
 func (e *Engine) Cancel(now int64, c *Call) {
 	e.Withdraw(now, c)
 	c.refund(now)

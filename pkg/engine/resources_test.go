@@ -330,8 +330,8 @@ func TestResourcesOfDomainsAreApart(t *testing.T) {
 	}
 }
 
-// TestResourcesLoseNothing: callers decide, give up and complete while rules are replaced and resources added. In the end every
-// request has been counted, and nothing is in flight.
+// TestResourcesLoseNothing: callers decide, give up and complete while rules are replaced and resources
+// added. In the end every request has been counted, and nothing is in flight.
 func TestResourcesLoseNothing(t *testing.T) {
 	t.Parallel()
 	const callers, each, routes = 8, 1000, 20

@@ -274,8 +274,8 @@ func TestSystemStrictestCounts(t *testing.T) {
 	}
 }
 
-// TestSystemWithoutRoomForTokens: calls under way cannot be counted, so they are refused; what else the rules look at does not
-// wait for their end.
+// TestSystemWithoutRoomForTokens: calls under way cannot be counted, so they are refused; what else the
+// rules look at does not wait for their end.
 func TestSystemWithoutRoomForTokens(t *testing.T) {
 	t.Parallel()
 	const more = 5

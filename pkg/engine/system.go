@@ -141,7 +141,7 @@ func overloaded(s *window.LastSecond) bool {
 }
 
 func (c *systemController) acquire(now, n int64, _ time.Duration, _ window.Key, g *grant) answer {
-	g.leap, g.held = window.Permit{}, hold{n: 1}
+	g.held = hold{n: 1}
 	if c.qps != nil {
 		var r window.Result
 		if g.leap, r = c.qps.TryAcquire(now, n, c.limit); !r.OK {

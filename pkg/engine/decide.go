@@ -201,7 +201,7 @@ func (c *Call) peek(now int64, r *CompiledRule, i int, reason Reason) {
 	switch {
 	case q.Kind == Refund:
 		// Nothing to ask: a refund is given whatever the budget is.
-	case own.ctl == nil && reason == ReasonInputTooLarge && (why == ReasonNone || r.special == nil):
+	case own.ctl == nil && reason == ReasonInputTooLarge && (why == ReasonNone || why == ReasonInputTooLarge && r.special == nil):
 		u.reason = ReasonNone // whatever the input is, the rule would let it pass
 	case reason != ReasonNone:
 		u.refused = true

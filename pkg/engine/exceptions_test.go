@@ -188,3 +188,25 @@ func TestExceptionsOfCallsUnderWay(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody can tell whether a request enters a group, what the group's rules would refuse without asking a
+// budget is refused, and what they would let pass passes.
+func TestUnknownGroupsOfRulesWithoutBudget(t *testing.T) {
+	t.Parallel()
+	const group = `
+apiDefinitions: [{apiName: g, predicateItems: [{pattern: "/a/**", matchStrategy: prefix}]}]
+`
+	for rules, want := range map[string]engine.Reason{
+		`gatewayFlowRules: [{resource: g, resourceMode: api, count: 10000000000, onMissing: block, paramItem: {parseStrategy: header, fieldName: x}}]`: engine.ReasonInputTooLarge,
+		`gatewayFlowRules: [{resource: g, resourceMode: api, count: 10000000000}]`:                                                                     engine.ReasonNone,
+		`authorityRules: [{resource: g, resourceMode: api, limitApp: web, strategy: 1}]`:                                                               engine.ReasonInputTooLarge,
+		`authorityRules: [{resource: g, resourceMode: api, limitApp: app, strategy: 1}]`:                                                               engine.ReasonNone,
+	} {
+		e := newEngine(t, pathSet(t, group+rules))
+		var c engine.Call
+		decide(e, start, &c, engine.Request{PathTooLarge: true, Origin: "web", Hits: 1, Attrs: params{}})
+		if got := c.Verdicts[0].Reason; got != want || (c.Overall == engine.Block) != (want != engine.ReasonNone) {
+			t.Errorf("%s: %v, %v; want %v", rules, c.Overall, got, want)
+		}
+	}
+}

@@ -86,6 +86,10 @@ tls:
   key: ""
   ca: ""
 allowPlaintext: false
+tracing:
+  endpoint: ""
+  insecure: false
+  ca: ""
 drain: 5s
 `
 	if got != want {
@@ -99,7 +103,7 @@ func TestPrecedence(t *testing.T) {
 	for _, tc := range []struct {
 		key                          string
 		inFile, inVariable, asFlag   string
-		more                         string // keys that must be set too, to anything
+		more                         string // keys that must be set too, to anything or to what is said
 		line                         string // of the printed config; %s is the word
 		wantFile, wantVar, wantFlags string // where the printed word differs
 	}{
@@ -123,6 +127,9 @@ func TestPrecedence(t *testing.T) {
 		{key: "tls.key", inFile: "/f", inVariable: "/v", asFlag: "/x", more: "tls.cert", line: "  key: %s\n"},
 		{key: "tls.ca", inFile: "/f", inVariable: "/v", asFlag: "/x", more: "tls.cert tls.key", line: "  ca: %s\n"},
 		{key: "allowPlaintext", inFile: "true", inVariable: "false", asFlag: "true", line: "allowPlaintext: %s\n"},
+		{key: "tracing.endpoint", inFile: "localhost:1", inVariable: "c.example:4317", asFlag: "[::1]:65535", line: "  endpoint: %s\n", wantFlags: `"[::1]:65535"`},
+		{key: "tracing.insecure", inFile: "true", inVariable: "false", asFlag: "true", more: "tracing.endpoint=a:1", line: "  insecure: %s\n"},
+		{key: "tracing.ca", inFile: "/f", inVariable: "/v", asFlag: "/x", more: "tracing.endpoint=a:1", line: "  ca: %s\n"},
 		{key: "limits.tokens", inFile: "1", inVariable: "16777216", line: "  tokens: %s\n"},
 		{key: "outcomes.mode", inFile: "always", inVariable: "auto", line: "outcomes:\n  mode: %s\n"},
 		{key: "outcomes.errorCodes", inFile: "[503, 429, 502]", inVariable: "5xx,400-499", line: "  errorCodes: %s\n", wantFile: `["429", 502-503]`, wantVar: "[400-599]"},
@@ -143,8 +150,12 @@ func TestPrecedence(t *testing.T) {
 			}
 			c := command{t: t, args: []string{"serve", "--print-config", "--config", write(t, "c.yaml", content)}}
 			for key := range strings.FieldsSeq(tc.more) {
+				key, word, given := strings.Cut(key, "=")
+				if !given {
+					word = "/more"
+				}
 				more, _ := lookupSetting(key)
-				c.args = append(c.args, "--"+more.flag+"=/more")
+				c.args = append(c.args, "--"+more.flag+"="+word)
 			}
 			printed := func(way, word, other string) {
 				t.Helper()
@@ -222,6 +233,7 @@ systemStat: {cgroup: "/sys/fs/cgroup/a b", load: true}
 socket: {mode: 0600, group: "0", allowUids: [3, 1], allowGids: [7]}
 tls: {cert: /c, key: "/k d", ca: /a}
 allowPlaintext: true
+tracing: {endpoint: "localhost:4317", insecure: true}
 drain: 1m30s
 `)
 	_, first, stderr := command{t: t, args: []string{"serve", "--print-config", "--config", file}}.run()
@@ -414,6 +426,11 @@ func TestBadCommandLines(t *testing.T) {
 		{"the same by variable", map[string]string{"SIDECARD_LISTEN": "unix:/x,tcp:0.0.0.0:1"}, []string{"serve", "--print-config"}, "sidecard serve: SIDECARD_LISTEN: address \"tcp:0.0.0.0:1\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:1 or a unix: address; or serve it with TLS (--tls-cert, --tls-key), or allow it with --allow-plaintext\n"},
 		{"a certificate without a key", map[string]string{"SIDECARD_TLS_CERT": "/c"}, []string{"serve", "--print-config"}, "sidecard serve: SIDECARD_TLS_CERT: there is no tls.key to it\n"},
 		{"a key without a certificate", nil, []string{"serve", "--print-config", "--tls-key", "/k"}, "sidecard serve: --tls-key: there is no tls.cert that it is the key of\n"},
+		{"no port of a collector", nil, []string{"serve", "--print-config", "--tracing-endpoint", "localhost"}, "sidecard serve: --tracing-endpoint: \"localhost\" is not an endpoint such as localhost:4317: address localhost: missing port in address\n"},
+		{"no host of a collector", nil, []string{"serve", "--print-config", "--tracing-endpoint", ":4317"}, "sidecard serve: --tracing-endpoint: \":4317\" is not an endpoint such as localhost:4317: it has no host\n"},
+		{"a name for a port", nil, []string{"serve", "--print-config", "--tracing-endpoint", "a:otlp"}, "sidecard serve: --tracing-endpoint: \"a:otlp\" is not an endpoint such as localhost:4317: its port is none from 1 to 65535\n"},
+		{"plain to no collector", nil, []string{"serve", "--print-config", "--tracing-insecure"}, "sidecard serve: --tracing-insecure: there is no tracing.endpoint that it is about\n"},
+		{"plain and with authorities", nil, []string{"serve", "--print-config", "--tracing-insecure", "--tracing-endpoint=a:1", "--tracing-ca=/a"}, "sidecard serve: --tracing-ca: authorities have no effect with tracing.insecure; leave one of the two out\n"},
 		{"authorities without a certificate", nil, []string{"serve", "--print-config", "--tls-ca", "/k"}, "sidecard serve: --tls-ca: there is no tls.cert to serve TLS with\n"},
 		{"a client's certificate without its key", nil, []string{"healthcheck", "--addr", "tcp:127.0.0.1:1", "--tls-cert", "/k"}, "sidecard healthcheck: a certificate and its key belong together: one of them is missing\n"},
 		{"a drain below nothing", nil, []string{"serve", "--drain", "-5s"}, "sidecard serve: --drain: \"-5s\" is below 0; 0s waits for nothing\n"},

@@ -48,8 +48,13 @@ type printedConfig struct {
 		Key  string `yaml:"key"`
 		CA   string `yaml:"ca"`
 	} `yaml:"tls"`
-	AllowPlaintext bool   `yaml:"allowPlaintext"`
-	Drain          string `yaml:"drain"`
+	AllowPlaintext bool `yaml:"allowPlaintext"`
+	Tracing        struct {
+		Endpoint string `yaml:"endpoint"`
+		Insecure bool   `yaml:"insecure"`
+		CA       string `yaml:"ca"`
+	} `yaml:"tracing"`
+	Drain string `yaml:"drain"`
 }
 
 type printedBlock struct {
@@ -88,6 +93,7 @@ func (c config) print(w io.Writer) error {
 	p.Socket.AllowUIDs, p.Socket.AllowGIDs = c.Socket.Allow.UIDs, c.Socket.Allow.GIDs
 	p.TLS.Cert, p.TLS.Key, p.TLS.CA = c.TLS.Cert, c.TLS.Key, c.TLS.CA
 	p.AllowPlaintext = c.AllowPlaintext
+	p.Tracing.Endpoint, p.Tracing.Insecure, p.Tracing.CA = c.Tracing.Endpoint, c.Tracing.Insecure, c.Tracing.CA
 	p.Drain = c.Drain.String()
 	text, err := yaml.Marshal(p)
 	if err != nil {

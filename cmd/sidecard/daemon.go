@@ -17,6 +17,7 @@ import (
 	"github.com/sidecard/sidecard/internal/gcpace"
 	"github.com/sidecard/sidecard/internal/metrics"
 	"github.com/sidecard/sidecard/internal/systemstat"
+	"github.com/sidecard/sidecard/internal/tracing"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/localapi"
 	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
@@ -49,7 +50,11 @@ func serve(p process, cfg config) error {
 	if err != nil {
 		return err
 	}
-	d := newDaemon(cfg, log, s)
+	d, err := newDaemon(cfg, log, s)
+	if err != nil {
+		s.close()
+		return err
+	}
 	d.sampler = sampler
 	d.pacesGC, d.hangup, d.notify = pacesGC(p.lookup), hangup, newNotifier(p.lookup, log)
 	return d.run(p.stop, p.kill)
@@ -80,6 +85,7 @@ type daemon struct {
 	counts  calls.Counters
 	room    *calls.Room
 	local   *localapi.Service
+	tracer  *tracing.Tracer // nil: no spans are made
 	rules   *ruleswatch.Watcher
 	metrics *metrics.Metrics
 	health  *health.Server
@@ -93,7 +99,7 @@ type daemon struct {
 	loaded  bool                // whether reading the rules was tried; of reloaded alone
 }
 
-func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
+func newDaemon(cfg config, log zerolog.Logger, s *sockets) (*daemon, error) {
 	d := &daemon{
 		cfg:     cfg,
 		log:     log,
@@ -102,8 +108,12 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 		health:  newHealth(),
 		sockets: s,
 	}
+	var err error
+	if d.tracer, err = newTracer(cfg, d.clock.Now, log); err != nil {
+		return nil, err
+	}
 	d.room = calls.NewRoom(calls.Config{Engine: d.engine, Now: d.clock.Now, Counters: &d.counts, Max: cfg.Limits.Waiting})
-	d.local = localapi.New(localapi.Config{Engine: d.engine, Now: d.clock.Now, Room: d.room, Counters: &d.counts, Mapping: cfg.Mapping, TrackAll: cfg.Outcomes.Mode == outcomesAlways})
+	d.local = localapi.New(localapi.Config{Engine: d.engine, Now: d.clock.Now, Room: d.room, Counters: &d.counts, Mapping: cfg.Mapping, Tracer: d.tracer, TrackAll: cfg.Outcomes.Mode == outcomesAlways})
 	d.metrics = metrics.New(d.sources())
 	options := cfg.ruleOptions()
 	options.System = cfg.SystemStat.inputs()
@@ -114,7 +124,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) *daemon {
 	}
 	d.rules = ruleswatch.New(ruleswatch.Config{Sources: sources, Apply: d.timed(loader.apply), OnResult: d.reloaded, Log: log})
 	d.status = &statusServer{metrics: d.metrics.Handler(), engine: d.engine, rules: d.rules, log: log}
-	return d
+	return d, nil
 }
 
 // reloaded records the outcome of reading the rules. The first good one makes the daemon ready, and
@@ -152,10 +162,10 @@ func (d *daemon) tellState(ok bool) {
 func (d *daemon) run(stop, kill context.Context) error {
 	s := d.sockets
 	server, service := newGRPCServer(ratelimitsvc.Config{
-		Engine: d.engine, Now: d.clock.Now, Room: d.room, Log: d.log, Counters: &d.counts, Mapping: d.cfg.Mapping, Block: d.cfg.Block,
+		Engine: d.engine, Now: d.clock.Now, Room: d.room, Log: d.log, Counters: &d.counts, Mapping: d.cfg.Mapping, Block: d.cfg.Block, Tracer: d.tracer,
 		Errors: &d.cfg.Outcomes.Errors, TrackAll: d.cfg.Outcomes.Mode == outcomesAlways,
 	}, d.local, d.health)
-	local, status := newHTTPServer(d.local.Handler(), d.log), d.status.server()
+	local, status := newHTTPServer(d.tracer.Handler(d.local.Handler()), d.log), d.status.server()
 
 	for _, w := range d.cfg.Warnings {
 		d.log.Warn().Stringer("at", w.Pos).Str("field", w.Field).Str("fix", w.Fix).Str("warning", w.Message).Msg("configuration warning")
@@ -211,6 +221,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	stopHTTP(kill, local)
 	stopHTTP(kill, status)
 	s.close()
+	d.stopTracer(kill)
 	endWork()
 	g.wait()
 	d.log.Info().Msg("stopped")

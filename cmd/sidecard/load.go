@@ -65,7 +65,7 @@ func loadConfig(p process, flags *pflag.FlagSet, file string) (config, error) {
 		}
 	}
 	if len(errs) == 0 {
-		errs = c.checkAccess()
+		errs = append(c.checkAccess(), c.checkTracing()...)
 	}
 	if len(errs) > 0 {
 		return config{}, usageError{errors.Join(errs...)}

@@ -75,7 +75,11 @@ func TestABrokenListenerEndsTheDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.grpc[0].Close()
-	err = newDaemon(c, zerolog.Nop(), s).run(t.Context(), t.Context())
+	d, err := newDaemon(c, zerolog.Nop(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = d.run(t.Context(), t.Context())
 	if err == nil || !strings.Contains(err.Error(), "use of closed network connection") {
 		t.Errorf("got %v", err)
 	}

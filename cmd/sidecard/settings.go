@@ -46,6 +46,7 @@ type config struct {
 	}
 	TLS            certs.Files // of TCP addresses for decisions; without a Cert they are plain
 	AllowPlaintext bool        // also where other hosts can reach them
+	Tracing        tracingConfig
 	Drain          time.Duration
 
 	Warnings rule.Problems     // what is odd in the config file, but usable
@@ -146,7 +147,7 @@ func settings() []setting {
 			set: func(c *config, v []string) error { return setInt(&c.Limits.Connections, v[0], 1<<20) }},
 		{key: "drain", flag: "drain", value: "DURATION", usage: "longest time to keep serving connections that are open when told to stop",
 			set: func(c *config, v []string) error { return setDuration(&c.Drain, v[0]) }},
-	}, slices.Concat(accessSettings(), tlsSettings(), outcomeSettings(), systemStatSettings())...)
+	}, slices.Concat(accessSettings(), tlsSettings(), outcomeSettings(), systemStatSettings(), tracingSettings())...)
 }
 
 // lookupSetting returns the setting of that key.

@@ -20,6 +20,7 @@ func (d *daemon) sources() metrics.Sources {
 		Keys:           d.keys,
 		Calls:          d.callCounts,
 		Tokens:         d.engine.Tokens,
+		Spans:          d.spans,
 		Durations:      metrics.Durations{Decisions: &d.counts.Durations, Waits: &d.counts.Waits},
 		Connections:    d.sockets.connections,
 		WaitingLimit:   d.room.Max(),

@@ -33,6 +33,19 @@ type Durations struct {
 	Waits     *histogram.Histogram
 }
 
+// Spans are counts of spans, since the start of the daemon.
+type Spans struct {
+	Ended    int64
+	Exported int64 // that the collector took
+	Failed   int64 // that it did not take
+}
+
+func (s scrape) spans(n Spans) {
+	s.set(spans, float64(n.Ended), "ended")
+	s.set(spans, float64(n.Exported), "exported")
+	s.set(spans, float64(n.Failed), "failed")
+}
+
 // calls shows what belongs to no rule.
 func (s scrape) calls(c Calls) {
 	for _, w := range c.Ways {

@@ -44,6 +44,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s.connections(c.m.sources.Connections())
 	s.certificates(c.m.sources.Certificates())
 	s.keys(c.m.sources.Keys())
+	s.spans(c.m.sources.Spans())
 	b := c.m.sources.Build
 	s.set(buildInfo, 1, label(b.Version), label(b.Revision), label(b.Go))
 }

@@ -24,6 +24,7 @@ type Sources struct {
 	Keys           func() Keys              // parameter values of all rules
 	Calls          func() Calls             // what belongs to no rule
 	Tokens         func() engine.TokenStats // of calls that rules count until they end
+	Spans          func() Spans             // that were made of decisions
 	Durations      Durations
 	// Connections are those of all listeners, each kind once.
 	Connections func() []Connections

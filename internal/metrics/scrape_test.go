@@ -102,6 +102,9 @@ sidecard_rules_last_reload_successful 1
 sidecard_rules_last_success_timestamp_seconds 1.7000000005e+09
 sidecard_rules_reloads_total{result="error"} 1
 sidecard_rules_reloads_total{result="success"} 2
+sidecard_spans_total{event="ended"} 60
+sidecard_spans_total{event="exported"} 61
+sidecard_spans_total{event="failed"} 62
 sidecard_tls_certificate_expiry_timestamp_seconds 1.8e+09
 sidecard_tls_reloads_total{result="error"} 62
 sidecard_tls_reloads_total{result="success"} 61

@@ -54,6 +54,7 @@ const (
 	connections
 	connectionsLimit
 	connectionsRefused
+	spans
 	certReloads
 	certExpiry
 	buildInfo
@@ -177,6 +178,9 @@ var table = [metricCount]Family{
 	certExpiry: {Name: "tls_certificate_expiry_timestamp_seconds", Type: Gauge, Unit: "seconds",
 		Help: "When the certificate in use expires, in Unix time; only with tls.cert."},
 
+	spans: {Name: "spans_total", Type: Counter,
+		Labels: []Label{{Name: "event", Values: []string{"ended", "exported", "failed"}, Help: "what happened, see [tracing.md](tracing.md)"}},
+		Help:   "Spans of decisions: ended, and then exported (the collector took them) or failed (it did not). Those that are neither wait for the collector, or found the queue full and were dropped."},
 	buildInfo: {Name: "build_info", Type: Gauge,
 		Labels: []Label{{Name: "version", Help: "the release, or devel"}, {Name: "revision", Help: "the commit"}, {Name: "goversion", Help: "the Go release"}},
 		Help:   "1, labelled with what the daemon was built from."},

@@ -70,6 +70,7 @@ func sourcesOf(rules func() []engine.RuleState) Sources {
 		Tokens: func() engine.TokenStats {
 			return tokenStats(40, engine.DomainOutcomes{Domain: "shop", Reported: 1, Expired: 1}, engine.DomainOutcomes{Domain: "silent", Expired: 1}, engine.DomainOutcomes{Domain: "d\xff", Expired: 1}, engine.DomainOutcomes{Domain: "d\xfe"})
 		},
+		Spans:     func() Spans { return Spans{60, 61, 62} },
 		Durations: Durations{Decisions: decisions, Waits: waits},
 		Connections: func() []Connections {
 			return []Connections{{"grpc", 2, 1024, map[string]int64{"limit": 3, "peer": 4, "tls": 5}}, {"status", 0, 1024, map[string]int64{"limit": 0, "peer": 0, "tls": 0}}}

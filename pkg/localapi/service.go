@@ -14,6 +14,7 @@ import (
 
 	"github.com/sidecard/sidecard/internal/calls"
 	"github.com/sidecard/sidecard/internal/histogram"
+	"github.com/sidecard/sidecard/internal/tracing"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/engine/attr"
 )
@@ -32,6 +33,8 @@ type Config struct {
 	// TrackAll gives every call that Acquire lets pass and that some rule concerns a token, whether or
 	// not the rule waits for its end.
 	TrackAll bool
+	// Tracer makes a span of each decision whose caller asks for one; nil: of none.
+	Tracer *tracing.Tracer
 }
 
 // Service decides queries. Make it with New. Its methods are safe for concurrent use.
@@ -79,6 +82,14 @@ type how struct {
 	most  time.Duration  // the longest wait that the caller accepts
 }
 
+// api is what metrics and spans call the way that a call came.
+func (h *how) api(s *Service) string {
+	if h.way == &s.cfg.Counters.HTTP {
+		return "http"
+	}
+	return "grpc"
+}
+
 // decide decides queries of one domain, which have been checked, as one call, all or nothing. Afterwards c
 // holds the verdicts, and in c.engine.Wait how long the caller has to wait on his own account. The error is
 // why ctx ended meanwhile; then nothing stays charged.
@@ -86,6 +97,7 @@ func (s *Service) decide(ctx context.Context, c *call, queries []query, h how) e
 	c.collect(queries, s.cfg.Mapping)
 	c.engine.Track = h.begin && s.cfg.TrackAll
 	now := s.cfg.Now()
+	span := s.cfg.Tracer.Begin(ctx, now, h.api(s), c.engine.Domain)
 	if h.tell {
 		c.engine.MaxWait = h.most
 		s.cfg.Engine.Decide(now, &c.engine)
@@ -106,8 +118,10 @@ func (s *Service) decide(ctx context.Context, c *call, queries []query, h how) e
 	if err := ctx.Err(); err != nil {
 		s.cfg.Engine.Cancel(now, &c.engine)
 		s.cfg.Counters.Cancelled.Add(1)
+		span.GivenUp()
 		return err
 	}
+	span.End(&c.engine)
 	h.way.Count(c.engine.Overall)
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sidecard/sidecard/internal/calls"
+	"github.com/sidecard/sidecard/internal/tracing"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/rule"
 )
@@ -40,6 +41,8 @@ type Config struct {
 	// Block answers the refusals of rules without a Response, as pkg/rule has checked it; nil: a
 	// JSON body that names the rule, the reason and when to come again.
 	Block *rule.BlockResponse
+	// Tracer makes a span of each decision whose caller asks for one; nil: of none.
+	Tracer *tracing.Tracer
 }
 
 const (
@@ -121,6 +124,10 @@ func (s *Service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 		s.cfg.Counters.OverridesIgnored.Add(n)
 	}
 	s.complete(now, c)
+	var span tracing.Span
+	if len(c.engine.Items) > 0 { // it does more than to report how others ended
+		span = s.cfg.Tracer.Begin(ctx, now, "envoy", c.req.domain)
+	}
 	c.engine.Track = s.cfg.TrackAll
 	if s.cfg.TrackAll || s.cfg.Engine.Outcomes() {
 		c.engine.Peer = peerOf(ctx)
@@ -140,11 +147,13 @@ func (s *Service) shouldRateLimit(ctx context.Context, c *call) (any, error) {
 		// Envoy has given up and does with the request what its failure mode says.
 		s.cfg.Engine.Cancel(now, &c.engine)
 		s.cfg.Counters.Cancelled.Add(1)
+		span.GivenUp()
 		return nil, status.FromContextError(err).Err()
 	}
 	if len(c.engine.Verdicts) > 0 { // it did more than to report how others ended
 		s.cfg.Counters.Envoy.Count(c.engine.Overall)
 	}
+	span.End(&c.engine)
 	return s.encode(c), nil
 }
 

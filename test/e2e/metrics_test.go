@@ -74,7 +74,7 @@ gatewayFlowRules:
 		t.Fatal(err)
 	}
 	// Those that nothing happened for which they would be shown.
-	idle := []string{"sidecard_unmatched_total", "sidecard_unmatched_calls_total", "sidecard_in_flight", "sidecard_breaker_state", "sidecard_outcome_reports_missing", "sidecard_resource_errors_total", "sidecard_resource_response_seconds"}
+	idle := []string{"sidecard_unmatched_total", "sidecard_unmatched_calls_total", "sidecard_in_flight", "sidecard_breaker_state", "sidecard_outcome_reports_missing", "sidecard_resource_errors_total", "sidecard_resource_response_seconds", "sidecard_tls_certificate_expiry_timestamp_seconds", "sidecard_tls_reloads_total"}
 	for _, f := range metrics.Families() {
 		if !strings.Contains(text, "# TYPE "+f.Name+" "+string(f.Type)+"\n") && !slices.Contains(idle, f.Name) {
 			t.Errorf("%s is not there", f.Name)

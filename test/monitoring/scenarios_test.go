@@ -46,6 +46,9 @@ sidecard_connections{on, listener="grpc"} 4x60
 sidecard_connections_limit{on, listener="grpc"} 1024x60
 sidecard_connections_refused_total{on, listener="grpc", reason="limit"} 0x60
 sidecard_connections_refused_total{on, listener="grpc", reason="peer"} 0x60
+sidecard_tls_certificate_expiry_timestamp_seconds{on} 1802592000x60
+sidecard_tls_reloads_total{on, result="error"} 0x60
+sidecard_spans_total{on, event="failed"} 0x60
 process_start_time_seconds{on} 1000x60
 process_start_time_seconds{job="other", instance="else:1"} 1000x30 2000x30
 envoy_cluster_ratelimit_ok{on, envoy_cluster_name="app"} 0+6000x60
@@ -118,6 +121,12 @@ var scenarios = []struct {
 		sidecard_connections_refused_total{on, listener="grpc", reason="peer"} 0x30 1x30`,
 		fires: map[int][]string{14: nil, 15: {`SidecardConnectionsNearLimit{listener="grpc"}`},
 			32: {`SidecardConnectionsNearLimit{listener="grpc"}`, `SidecardConnectionsRefused{listener="grpc", reason="peer"}`}}},
+	{name: "a certificate ends in less than a week", series: `sidecard_tls_certificate_expiry_timestamp_seconds{on} 1800606000x60`,
+		fires: map[int][]string{20: nil, 24: nil, 26: {`SidecardCertificateExpires{}`}}},
+	{name: "a certificate cannot be read", series: `sidecard_tls_reloads_total{on, result="error"} 0x9 1x50`,
+		fires: map[int][]string{8: nil, 12: {`SidecardCertificateReloadFailing{result="error"}`}, 40: nil}},
+	{name: "a collector is away", series: `sidecard_spans_total{on, event="failed"} 0x9 0+5x50`,
+		fires: map[int][]string{12: nil, 25: {`SidecardSpansLost{event="failed"}`}}},
 	{name: "a restart", series: `process_start_time_seconds{on} 1000x19 2000x40`,
 		fires: map[int][]string{19: nil, 20: {`SidecardRestarted{}`}, 36: nil}},
 	{name: "none is there", without: "^(sidecard|process)_",

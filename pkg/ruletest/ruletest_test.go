@@ -40,6 +40,7 @@ degradeRules:
 var files = world{
 	"dir/rules.yaml": rules,
 	"dir/more.yaml":  strings.Replace(rules, "resource: orders, count: 5}", "resource: orders, count: 7}", 1),
+	"dir/worse.yaml": "\ngatewayFlowRules:\n- {resource: a}\n- {count: 1}\n",
 	"dir/bad.yaml":   strings.Replace(rules, "count: 5}", "count: five}", 1),
 }
 
@@ -200,6 +201,9 @@ func TestWhatFails(t *testing.T) {
 			"dir/case.yaml:8:5 complete a: want ok; got error; no rule wanted to know of the end of the call\n" +
 				"dir/case.yaml:9:5 complete b: want ok; got error; no call is under way under this name: it was refused\n" +
 				"dir/case.yaml:10:5 complete c: want ok; got late; the lease had ended the call before"},
+		{"rules with several mistakes", "{at: 0ms, reload: worse.yaml}",
+			"dir/case.yaml:5:5 reload worse.yaml: want ok; got error; dir/worse.yaml:3:3: error: gatewayFlowRules[0].count: is missing: how many requests may pass per interval, or be under way at a time; " +
+				"dir/worse.yaml:4:3: error: gatewayFlowRules[1].resource: is missing: the route id, or the name of an API group"},
 		{"a reload", "{at: 0ms, reload: gone.yaml}\n{at: 0ms, reload: more.yaml, expect: error}\n{at: 0ms, reload: gone.yaml, expect: error, reason: weather}",
 			"dir/case.yaml:5:5 reload gone.yaml: want ok; got error; error: dir/gone.yaml: no such file or directory\n" +
 				"dir/case.yaml:6:5 reload more.yaml: want error; got ok; \n" +

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/sidecard/sidecard/internal/calls"
@@ -108,7 +109,8 @@ func (r *runner) do(e *event) {
 
 func (r *runner) fail(e *event, pos rule.Position, what string, expected, got Answer, note string) {
 	r.report.Failures = append(r.report.Failures, Failure{
-		Pos: pos, Event: r.number, At: e.at, What: what, Expected: expected, Got: got, Note: note,
+		Pos: pos, Event: r.number, At: e.at, What: what, Expected: expected, Got: got,
+		Note: strings.ReplaceAll(note, "\n", "; "), // each failure is one line
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sidecard/sidecard/internal/ruleview"
 	"github.com/sidecard/sidecard/pkg/rule"
 	"github.com/sidecard/sidecard/pkg/ruleswatch"
 )
@@ -75,7 +76,7 @@ func checkPaths(paths []string, o rule.Options) checkReport {
 	}
 	if r.errors() == 0 {
 		var err error
-		if r.rules, err = viewRules(r.set); err != nil {
+		if r.rules, err = ruleview.Of(r.set); err != nil {
 			r.problems = append(r.problems, rule.Problem{Message: err.Error()})
 		}
 	}

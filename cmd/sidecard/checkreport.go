@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sidecard/sidecard/internal/ruleview"
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
@@ -11,8 +12,8 @@ import (
 type checkReport struct {
 	files    int
 	problems rule.Problems
-	set      rule.Set  // valid if there are no errors
-	rules    rulesView // of set
+	set      rule.Set      // valid if there are no errors
+	rules    ruleview.View // of set
 }
 
 func (r checkReport) errors() int   { return len(r.problems.Errors()) }
@@ -39,7 +40,7 @@ func (r checkReport) writeText(w io.Writer, rules bool) error {
 		fmt.Fprintf(w, "... and %d more; -o json shows all\n", more)
 	}
 	if rules && r.errors() == 0 {
-		if err := r.rules.write(w); err != nil {
+		if err := r.rules.Write(w); err != nil {
 			return err
 		}
 	}
@@ -48,19 +49,12 @@ func (r checkReport) writeText(w io.Writer, rules bool) error {
 }
 
 func (r checkReport) summary() string {
-	found := fmt.Sprintf("%s, %s", counted(r.errors(), "error"), counted(r.warnings(), "warning"))
+	found := fmt.Sprintf("%s, %s", ruleview.Counted(r.errors(), "error"), ruleview.Counted(r.warnings(), "warning"))
 	if r.errors() > 0 {
-		return fmt.Sprintf("%s: %s", counted(r.files, "file"), found)
+		return fmt.Sprintf("%s: %s", ruleview.Counted(r.files, "file"), found)
 	}
-	return fmt.Sprintf("%s: %s; %s, %s, revision %s", counted(r.files, "file"), found,
-		counted(r.set.Len(), "rule"), counted(len(r.set.APIs), "API group"), r.set.Revision)
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return fmt.Sprintf("%s: %s; %s, %s, revision %s", ruleview.Counted(r.files, "file"), found,
+		ruleview.Counted(r.set.Len(), "rule"), ruleview.Counted(len(r.set.APIs), "API group"), r.set.Revision)
 }
 
 // problemView is a problem in the JSON form of the report.
@@ -92,7 +86,7 @@ func (r checkReport) writeJSON(w io.Writer, rules bool) error {
 		Warnings int           `json:"warnings"`
 		Revision string        `json:"revision,omitempty"`
 		Problems []problemView `json:"problems"`
-		*rulesView
+		*ruleview.View
 	}{
 		OK: r.errors() == 0, Files: r.files, Errors: r.errors(), Warnings: r.warnings(),
 		Problems: viewProblems(r.problems),
@@ -101,7 +95,7 @@ func (r checkReport) writeJSON(w io.Writer, rules bool) error {
 		out.Revision = r.set.Revision
 	}
 	if rules && out.OK {
-		out.rulesView = &r.rules
+		out.View = &r.rules
 	}
 	return writeIndented(w, out)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/sidecard/sidecard/internal/ruleview"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/rule"
 	"github.com/sidecard/sidecard/pkg/ruleswatch"
@@ -153,7 +154,7 @@ func describeRules(w io.Writer, s ruleswatch.Status, rules int) {
 	}
 	for _, source := range s.Sources {
 		if source.Name != "" {
-			fmt.Fprintf(w, "source: %s: %s since %s\n", source.Name, counted(source.Files, "file"), source.ChangedAt.UTC().Format(time.RFC3339))
+			fmt.Fprintf(w, "source: %s: %s since %s\n", source.Name, ruleview.Counted(source.Files, "file"), source.ChangedAt.UTC().Format(time.RFC3339))
 		}
 	}
 	if s.Err == nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/sidecard/sidecard/internal/ruleview"
 	"github.com/sidecard/sidecard/pkg/rule"
 	"github.com/sidecard/sidecard/pkg/ruletest"
 )
@@ -59,13 +60,13 @@ func (r testReport) writeText(w io.Writer) error {
 		case len(f.Refused) > 0:
 			fmt.Fprintf(w, "FAIL  %s: not run, because its rules are not taken\n", f.File)
 		case failed > 0:
-			fmt.Fprintf(w, "FAIL  %s: %d of %s failed\n", f.File, failed, counted(len(f.Cases), "case"))
+			fmt.Fprintf(w, "FAIL  %s: %d of %s failed\n", f.File, failed, ruleview.Counted(len(f.Cases), "case"))
 		default:
-			fmt.Fprintf(w, "ok    %s: %s\n", f.File, counted(len(f.Cases), "case"))
+			fmt.Fprintf(w, "ok    %s: %s\n", f.File, ruleview.Counted(len(f.Cases), "case"))
 		}
 	}
 	cases, failed := r.counts()
-	_, err := fmt.Fprintf(w, "%s: %s, %d passed, %d failed\n", counted(len(r.files), "file"), counted(cases, "case"), cases-failed, failed)
+	_, err := fmt.Fprintf(w, "%s: %s, %d passed, %d failed\n", ruleview.Counted(len(r.files), "file"), ruleview.Counted(cases, "case"), cases-failed, failed)
 	return err
 }
 

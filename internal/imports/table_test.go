@@ -65,6 +65,8 @@ var table = []row{
 		why: "listeners know nothing of what is served on them"},
 	{path: "internal/metrics", ours: []string{"pkg/engine", "internal/histogram"}, modules: []string{"github.com/prometheus/client_golang"},
 		why: "metrics read counters at a scrape and are not on any path that counts"},
+	{path: "internal/ruleview", ours: []string{"pkg/engine", "pkg/rule"},
+		why: "rules are shown as they were accepted, whatever reads them"},
 	{path: "internal/systemstat", why: "what is measured of the system knows nothing of who is told"},
 	{path: "internal/tracing", ours: []string{"pkg/engine"}, modules: []string{"go.opentelemetry.io/otel", grpcModule, zerologModule},
 		why: "spans are made of verdicts, whatever the wire that asked for them"},

@@ -27,6 +27,7 @@ type CompiledRule struct {
 
 	*Counters
 
+	def    Definition
 	order  int    // place in the rule set, which decides ties
 	memory memory // nothing when the rule limits nothing
 	turn   turn   // when it is charged

@@ -66,14 +66,14 @@ func (c *compiler) compile(set rule.Set) error {
 	}
 	counters := c.old.counters()
 	for i := range set.Authority {
-		c.add(c.authorityRule(&set.Authority[i], counters))
+		c.add(c.authorityRule(&set.Authority[i], counters), Definition{Authority: &set.Authority[i]})
 	}
 	for i := range set.System {
 		r, err := c.systemRule(&set.System[i], counters)
 		if err != nil {
 			return err
 		}
-		c.add(r)
+		c.add(r, Definition{System: &set.System[i]})
 		c.next.system = append(c.next.system, r)
 	}
 	for i := range set.Limits {
@@ -81,14 +81,14 @@ func (c *compiler) compile(set rule.Set) error {
 		if err != nil {
 			return err
 		}
-		c.add(r)
+		c.add(r, Definition{Limit: &set.Limits[i]})
 	}
 	for i := range set.Degrade {
 		r, err := c.breakerRule(&set.Degrade[i], counters)
 		if err != nil {
 			return err
 		}
-		c.add(r)
+		c.add(r, Definition{Degrade: &set.Degrade[i]})
 		c.next.breakers = append(c.next.breakers, r)
 	}
 	for _, f := range c.feeds {
@@ -97,7 +97,8 @@ func (c *compiler) compile(set rule.Set) error {
 	return c.file(set.APIs)
 }
 
-func (c *compiler) add(r *CompiledRule) {
+func (c *compiler) add(r *CompiledRule, of Definition) {
+	r.def = of
 	r.order = len(c.next.rules)
 	c.next.rules = append(c.next.rules, r)
 	c.next.tracks = c.next.tracks || r.tracker != nil

@@ -1,4 +1,4 @@
-package main
+package ruleview
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
-// authorityView is an authority rule as check --print shows it.
-type authorityView struct {
+// Authority is an authority rule.
+type Authority struct {
 	ID        string   `json:"id"`
 	Domain    string   `json:"domain,omitempty"`
 	Resource  string   `json:"resource"`
@@ -21,18 +21,19 @@ type authorityView struct {
 	Shadow    bool     `json:"shadow,omitempty"`
 }
 
-func viewAuthority(r *rule.AuthorityRule) authorityView {
-	return authorityView{
+// OfAuthority returns the view of an authority rule.
+func OfAuthority(r *rule.AuthorityRule) Authority {
+	return Authority{
 		ID: r.ID, Domain: r.Domain, Resource: r.Resource, Mode: r.Mode.String(), Strategy: r.Strategy.String(),
 		Origins: r.Origins, OnMissing: r.OnMissing.String(), Shadow: r.Shadow,
 	}
 }
 
-// shownOrigins bounds the origins of a rule in the text that check prints.
+// shownOrigins bounds the origins of a rule in texts.
 const shownOrigins = 5
 
-// passText says whose requests pass.
-func (v authorityView) passText() string {
+// PassText says whose requests pass.
+func (v Authority) PassText() string {
 	origins := strings.Join(v.Origins[:min(len(v.Origins), shownOrigins)], ", ")
 	if more := len(v.Origins) - shownOrigins; more > 0 {
 		origins += fmt.Sprintf(" and %d more", more)
@@ -54,7 +55,7 @@ func (v authorityView) passText() string {
 }
 
 // writeAuthority prints authority rules as a table.
-func writeAuthority(w io.Writer, rules []authorityView) error {
+func writeAuthority(w io.Writer, rules []Authority) error {
 	domains := false
 	for i := range rules {
 		domains = domains || rules[i].Domain != ""
@@ -73,13 +74,13 @@ func writeAuthority(w io.Writer, rules []authorityView) error {
 		if domain == "" {
 			domain = "-"
 		}
-		row(domain, v.ID, v.Resource, v.Mode, v.passText())
+		row(domain, v.ID, v.Resource, v.Mode, v.PassText())
 	}
 	return t.Flush()
 }
 
-// systemView is a system rule as check --print shows it. What is not looked at is absent.
-type systemView struct {
+// System is a system rule. What is not looked at is absent. Make it with OfSystem.
+type System struct {
 	ID        string   `json:"id"`
 	QPS       string   `json:"qps,omitempty"` // as written
 	MaxThread *int64   `json:"maxThread,omitempty"`
@@ -93,8 +94,9 @@ type systemView struct {
 	rule *rule.SystemRule
 }
 
-func viewSystem(r *rule.SystemRule) systemView {
-	v := systemView{ID: r.ID, QPS: r.QPS, Outcomes: r.NeedsOutcomes(), Shadow: r.Shadow, rule: r}
+// OfSystem returns the view of a system rule, which must not change.
+func OfSystem(r *rule.SystemRule) System {
+	v := System{ID: r.ID, QPS: r.QPS, Outcomes: r.NeedsOutcomes(), Shadow: r.Shadow, rule: r}
 	if r.MaxThread != rule.Unchecked {
 		v.MaxThread = &r.MaxThread
 	}
@@ -110,8 +112,8 @@ func viewSystem(r *rule.SystemRule) systemView {
 	return v
 }
 
-// refusesText says what the rule refuses by.
-func (v systemView) refusesText() string {
+// RefusesText says what the rule refuses by.
+func (v System) RefusesText() string {
 	var out []string
 	if v.QPS != "" {
 		out = append(out, "above "+v.QPS+" calls a second")
@@ -135,7 +137,7 @@ func (v systemView) refusesText() string {
 }
 
 // writeSystem prints system rules as a table.
-func writeSystem(w io.Writer, rules []systemView) error {
+func writeSystem(w io.Writer, rules []System) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "SYSTEM\tREFUSES\tNEEDS ENDS OF REQUESTS")
 	for i := range rules {
@@ -143,7 +145,7 @@ func writeSystem(w io.Writer, rules []systemView) error {
 		if rules[i].Outcomes {
 			needs = "of all"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", rules[i].ID, rules[i].refusesText(), needs)
+		fmt.Fprintf(t, "%s\t%s\t%s\n", rules[i].ID, rules[i].RefusesText(), needs)
 	}
 	return t.Flush()
 }

@@ -1,4 +1,4 @@
-package main
+package ruleview
 
 import (
 	"fmt"
@@ -11,8 +11,8 @@ import (
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
-// breakerView is a degrade rule as check --print shows it, defaults filled in.
-type breakerView struct {
+// Breaker is a degrade rule, defaults filled in. Make it with OfBreaker.
+type Breaker struct {
 	ID          string `json:"id"`
 	Domain      string `json:"domain,omitempty"`
 	Resource    string `json:"resource"`
@@ -35,8 +35,9 @@ type breakerView struct {
 	rule *rule.DegradeRule
 }
 
-func viewBreaker(r *rule.DegradeRule) breakerView {
-	v := breakerView{
+// OfBreaker returns the view of a degrade rule, which must not change.
+func OfBreaker(r *rule.DegradeRule) Breaker {
+	v := Breaker{
 		ID: r.ID, Domain: r.Domain, Resource: r.Resource, Mode: r.Mode.String(),
 		Grade: r.Grade.String(), Count: r.Count, OpenAt: r.OpenAt.String(), MinRequests: r.MinRequestAmount,
 		StatMs: r.StatInterval.Milliseconds(), SampleCount: r.SampleCount, Size: r.Size, MaxWaitMs: r.MaxWait.Milliseconds(),
@@ -50,7 +51,7 @@ func viewBreaker(r *rule.DegradeRule) breakerView {
 }
 
 // writeBreakers prints degrade rules as a table.
-func writeBreakers(w io.Writer, breakers []breakerView) error {
+func writeBreakers(w io.Writer, breakers []Breaker) error {
 	domains := false
 	for i := range breakers {
 		domains = domains || breakers[i].Domain != ""
@@ -69,17 +70,21 @@ func writeBreakers(w io.Writer, breakers []breakerView) error {
 		if domain == "" {
 			domain = "-"
 		}
-		opens := opensText(v.rule)
-		if v.Shadow {
-			opens += ", shadow"
-		}
-		row(domain, v.ID, v.Resource, v.Mode, opens, judgedText(v.rule), v.rule.TimeWindow.String(),
+		row(domain, v.ID, v.Resource, v.Mode, v.OpensText(), v.JudgedText(), v.rule.TimeWindow.String(),
 			fmt.Sprintf("%d, %v each", v.Probes, v.rule.HalfOpenTimeout))
 	}
 	return t.Flush()
 }
 
-// opensText says when the breaker opens.
+// OpensText says when the breaker opens.
+func (v Breaker) OpensText() string {
+	opens := opensText(v.rule)
+	if v.Shadow {
+		opens += ", shadow"
+	}
+	return opens
+}
+
 func opensText(r *rule.DegradeRule) string {
 	above, share := "above ", "above "+percent(r.Ratio)
 	if r.OpenAt == rule.OpenReached {
@@ -94,15 +99,16 @@ func opensText(r *rule.DegradeRule) string {
 	case rule.GradeErrorRatio:
 		return share + " errors"
 	case rule.GradeErrorCount:
-		return above + counted(int(r.Errors), "error")
+		return above + Counted(int(r.Errors), "error")
 	}
 	return fmt.Sprintf("%s%v on average", above, r.RTLimit)
 }
 
-// judgedText says which calls are judged.
-func judgedText(r *rule.DegradeRule) string {
+// JudgedText says which calls are judged.
+func (v Breaker) JudgedText() string {
+	r := v.rule
 	if r.Size == 0 {
-		return fmt.Sprintf("last %v in %s, if %d or more", r.StatInterval, counted(r.SampleCount, "slot"), r.MinRequestAmount)
+		return fmt.Sprintf("last %v in %s, if %d or more", r.StatInterval, Counted(r.SampleCount, "slot"), r.MinRequestAmount)
 	}
 	s := fmt.Sprintf("last %d, if %d or more", r.Size, r.MinRequestAmount)
 	if r.MaxWait > 0 {

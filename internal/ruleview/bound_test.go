@@ -1,4 +1,4 @@
-package main
+package ruleview
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ func TestBoundsHold(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {
 				count := rapid.SampledFrom([]string{"1", "2", "5", "1.5", "2.25", "3.2"}).Draw(t, "count")
-				set, problems := rule.Load(flowRules(fmt.Sprintf(`[{"resource": "r", "count": %s, "intervalSec": 2, %s}]`, count, mode)), rule.Options{})
+				set, problems := rule.Load([]rule.File{{Name: "gw-flow-rules.json", Data: fmt.Appendf(nil, `[{"resource": "r", "count": %s, "intervalSec": 2, %s}]`, count, mode)}}, rule.Options{})
 				if err := problems.Err(); err != nil {
 					t.Fatal(err)
 				}

@@ -1,4 +1,4 @@
-package main
+package ruleview
 
 import (
 	"fmt"
@@ -7,17 +7,17 @@ import (
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
-// bound is the most that a rule lets pass in any stretch of time of so many seconds, its ends
+// Bound is the most that a rule lets pass in any stretch of time of so many seconds, its ends
 // included: docs/semantics.md has the same bounds, and the patterns of arrivals that reach them. That of
 // a rule of calls under way is how many there are at any moment.
-type bound struct {
+type Bound struct {
 	Most        int64 `json:"most"`
 	IntervalSec int64 `json:"intervalSec,omitempty"` // 0: of calls under way
 }
 
 // boundOf returns the bound of a rule that limits.
-func boundOf(r *rule.LimitRule) *bound {
-	b := &bound{IntervalSec: int64(r.Interval / time.Second)}
+func boundOf(r *rule.LimitRule) *Bound {
+	b := &Bound{IntervalSec: int64(r.Interval / time.Second)}
 	switch {
 	case r.Limit == 0:
 	case r.Grade == rule.GradeConcurrency:
@@ -43,7 +43,7 @@ func boundOf(r *rule.LimitRule) *bound {
 }
 
 // String formats the bound for the table; nil is that of a rule without one.
-func (b *bound) String() string {
+func (b *Bound) String() string {
 	if b == nil {
 		return "-"
 	}

@@ -1,4 +1,4 @@
-package main
+package ruleview
 
 import (
 	"fmt"
@@ -9,22 +9,22 @@ import (
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
-// exceptionView is a value with a count of its own, as check --print shows it.
-type exceptionView struct {
+// Exception is a value with a count of its own.
+type Exception struct {
 	Value string `json:"value"`
 	Count string `json:"count"`           // as written
 	Limit *int64 `json:"limit,omitempty"` // over the rule's interval, or at a time; nil: unlimited
-	Bound *bound `json:"bound,omitempty"` // nil: unlimited
+	Bound *Bound `json:"bound,omitempty"` // nil: unlimited
 
 	text string // of the limit
 }
 
 // viewExceptions returns the exceptions of a rule, whose view is v.
-func viewExceptions(r *rule.LimitRule, v ruleView) []exceptionView {
-	var views []exceptionView
+func viewExceptions(r *rule.LimitRule, v Limit) []Exception {
+	var views []Exception
 	for i := range r.Exceptions {
 		e := &r.Exceptions[i]
-		view := exceptionView{Value: e.Value, Count: e.Count}
+		view := Exception{Value: e.Value, Count: e.Count}
 		own := v // as if the rule were for the value alone
 		own.Limit, own.QueueMs, own.Burst, own.Shadow = nil, 0, 0, false
 		if !e.Unlimited {
@@ -36,14 +36,14 @@ func viewExceptions(r *rule.LimitRule, v ruleView) []exceptionView {
 			view.Limit, view.Bound = &e.Limit, boundOf(&alone)
 			own.Limit, own.QueueMs, own.Burst = view.Limit, r.MaxQueueing.Milliseconds(), alone.Burst
 		}
-		view.text = own.limitText()
+		view.text = own.LimitText()
 		views = append(views, view)
 	}
 	return views
 }
 
 // writeExceptions prints the exceptions of all rules, if there are any.
-func (v rulesView) writeExceptions(w io.Writer) error {
+func (v View) writeExceptions(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	head := "RULE\tVALUE\tLIMIT\tAT MOST"
 	for _, r := range v.Rules {

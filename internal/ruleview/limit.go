@@ -1,4 +1,6 @@
-package main
+// Package ruleview shows accepted rules as people read them: each as JSON and as short texts, and a whole set as
+// tables. `sidecard check --print` and the admin API show rules in these words.
+package ruleview
 
 import (
 	"fmt"
@@ -11,8 +13,8 @@ import (
 	"github.com/sidecard/sidecard/pkg/rule"
 )
 
-// ruleView is a rule as check --print shows it.
-type ruleView struct {
+// Limit is a rule that limits by a count, defaults filled in.
+type Limit struct {
 	ID          string `json:"id"`
 	Kind        string `json:"kind"`
 	Domain      string `json:"domain,omitempty"`
@@ -32,7 +34,7 @@ type ruleView struct {
 	ColdFactor  int64  `json:"coldFactor,omitempty"`
 	Window      string `json:"window"`
 	SampleCount int    `json:"sampleCount,omitempty"`
-	Bound       *bound `json:"bound,omitempty"` // nil: unlimited
+	Bound       *Bound `json:"bound,omitempty"` // nil: unlimited
 	Param       string `json:"param,omitempty"`
 	OnMissing   string `json:"onMissing,omitempty"`
 	MaxKeys     int    `json:"maxKeys,omitempty"`
@@ -40,42 +42,43 @@ type ruleView struct {
 	FullBytes   int64  `json:"fullBytes,omitempty"` // memory of the key table at its full size, sketch included
 	Shadow      bool   `json:"shadow,omitempty"`
 
-	Exceptions []exceptionView `json:"exceptions,omitempty"` // values of the parameter with a count of their own
+	Exceptions []Exception `json:"exceptions,omitempty"` // values of the parameter with a count of their own
 }
 
-// rulesView is a rule set as check --print shows it.
-type rulesView struct {
-	Rules     []ruleView      `json:"rules"`
-	Breakers  []breakerView   `json:"breakers,omitempty"`
-	Authority []authorityView `json:"authority,omitempty"`
-	System    []systemView    `json:"system,omitempty"`
-	Regexps   int             `json:"regexItems"` // expressions over paths and routes that are tried one by one
+// View is a rule set. Its zero value is one without rules.
+type View struct {
+	Rules     []Limit     `json:"rules"`
+	Breakers  []Breaker   `json:"breakers,omitempty"`
+	Authority []Authority `json:"authority,omitempty"`
+	System    []System    `json:"system,omitempty"`
+	Regexps   int         `json:"regexItems"` // expressions over paths and routes that are tried one by one
 }
 
-// viewRules compiles the set as the daemon would, which also tells what the engine refuses.
-func viewRules(set rule.Set) (rulesView, error) {
+// Of compiles the set as the daemon would, which also tells what the engine refuses.
+func Of(set rule.Set) (View, error) {
 	e := engine.New(engine.Options{})
 	if _, err := e.Apply(0, set); err != nil {
-		return rulesView{}, err
+		return View{}, err
 	}
-	view := rulesView{Rules: make([]ruleView, len(set.Limits)), Regexps: e.Regexps()}
+	view := View{Rules: make([]Limit, len(set.Limits)), Regexps: e.Regexps()}
 	for i := range set.Limits {
-		view.Rules[i] = viewRule(&set.Limits[i])
+		view.Rules[i] = OfLimit(&set.Limits[i])
 	}
 	for i := range set.Degrade {
-		view.Breakers = append(view.Breakers, viewBreaker(&set.Degrade[i]))
+		view.Breakers = append(view.Breakers, OfBreaker(&set.Degrade[i]))
 	}
 	for i := range set.Authority {
-		view.Authority = append(view.Authority, viewAuthority(&set.Authority[i]))
+		view.Authority = append(view.Authority, OfAuthority(&set.Authority[i]))
 	}
 	for i := range set.System {
-		view.System = append(view.System, viewSystem(&set.System[i]))
+		view.System = append(view.System, OfSystem(&set.System[i]))
 	}
 	return view, nil
 }
 
-func viewRule(r *rule.LimitRule) ruleView {
-	v := ruleView{
+// OfLimit returns the view of a rule.
+func OfLimit(r *rule.LimitRule) Limit {
+	v := Limit{
 		ID: r.ID, Kind: r.Kind.String(), Domain: r.Domain, Resource: r.Resource, Mode: r.Mode.String(),
 		LimitApp: r.Origin, RefResource: r.RefResource,
 		Grade: r.Grade.String(), LeaseMs: r.Lease.Milliseconds(),
@@ -113,8 +116,8 @@ func describeParam(p *rule.ParamItem) string {
 	return s
 }
 
-// write prints the rules as tables, one for each kind, and below them what concerns them all.
-func (v rulesView) write(w io.Writer) error {
+// Write prints the rules as tables, one for each kind, and below them what concerns them all.
+func (v View) Write(w io.Writer) error {
 	sum := int64(0)
 	if len(v.Authority) > 0 {
 		if err := writeAuthority(w, v.Authority); err != nil {
@@ -140,12 +143,12 @@ func (v rulesView) write(w io.Writer) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "All tables at full size: %s. Expressions over paths and routes tried one by one: %d.\n", bytesText(sum), v.Regexps)
+	_, err := fmt.Fprintf(w, "All tables at full size: %s. Expressions over paths and routes tried one by one: %d.\n", Bytes(sum), v.Regexps)
 	return err
 }
 
 // writeRules prints the rules that limit, and returns the memory of all their key tables at full size.
-func (v rulesView) writeRules(w io.Writer) (int64, error) {
+func (v View) writeRules(w io.Writer) (int64, error) {
 	domains, sum := false, int64(0)
 	for _, r := range v.Rules {
 		domains = domains || r.Domain != ""
@@ -162,18 +165,19 @@ func (v rulesView) writeRules(w io.Writer) (int64, error) {
 	for _, r := range v.Rules {
 		param, overflow, size := "-", "-", "-"
 		if r.Param != "" {
-			param, overflow, size = r.Param, r.Overflow, bytesText(r.FullBytes)
+			param, overflow, size = r.Param, r.Overflow, Bytes(r.FullBytes)
 		}
 		domain := r.Domain
 		if domain == "" {
 			domain = "-"
 		}
-		row(domain, r.ID, r.Resource, r.Mode, r.limitText(), r.windowText(), r.Bound.String(), param, overflow, size)
+		row(domain, r.ID, r.Resource, r.Mode, r.LimitText(), r.WindowText(), r.Bound.String(), param, overflow, size)
 	}
 	return sum, t.Flush()
 }
 
-func (v ruleView) limitText() string {
+// LimitText says how much passes, and of what.
+func (v Limit) LimitText() string {
 	s := "unlimited"
 	switch {
 	case v.Limit == nil:
@@ -212,7 +216,8 @@ func (v ruleView) limitText() string {
 	return s
 }
 
-func (v ruleView) windowText() string {
+// WindowText says how the rule counts.
+func (v Limit) WindowText() string {
 	switch {
 	case v.Grade == rule.GradeConcurrency.String():
 		return v.Grade
@@ -222,15 +227,4 @@ func (v ruleView) windowText() string {
 		return v.Window
 	}
 	return fmt.Sprintf("%s, %d slots", v.Window, v.SampleCount)
-}
-
-// bytesText formats a size in the unit that leaves one to four digits.
-func bytesText(n int64) string {
-	switch {
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d B", n)
 }

@@ -58,6 +58,9 @@ listen:
 - unix:/run/sidecard/sidecard.sock
 http: unix:/run/sidecard/http.sock
 status: tcp:127.0.0.1:9092
+admin: tcp:127.0.0.1:9091
+adminHosts: []
+pprof: false
 paramCodes: sentinel
 shadow: false
 log:
@@ -111,6 +114,9 @@ func TestPrecedence(t *testing.T) {
 		{key: "listen", inFile: "unix:/f", inVariable: "unix:/v,unix:@w", asFlag: "tcp:127.0.0.1:1", line: "listen:\n- %s\n", wantVar: "unix:/v\n- unix:@w"},
 		{key: "http", inFile: "unix:/f", inVariable: "off", asFlag: "tcp:127.0.0.1:1", line: "http: %s\n", wantVar: `"off"`},
 		{key: "status", inFile: "unix:/f", inVariable: "off", asFlag: "tcp:0.0.0.0:1", line: "status: %s\n", wantVar: `"off"`},
+		{key: "admin", inFile: "unix:/f", inVariable: "off", asFlag: "tcp:127.0.0.1:1", line: "admin: %s\n", wantVar: `"off"`},
+		{key: "adminHosts", inFile: "f.example", inVariable: "V.example,w.example", asFlag: "x.example", line: "adminHosts: [%s]\n", wantVar: "v.example, w.example"},
+		{key: "pprof", inFile: "true", inVariable: "false", asFlag: "true", line: "pprof: %s\n"},
 		{key: "paramCodes", inFile: "url-first", inVariable: "sentinel", asFlag: "url-first", line: "paramCodes: %s\n"},
 		{key: "shadow", inFile: "true", inVariable: "false", asFlag: "true", line: "shadow: %s\n"},
 		{key: "log.level", inFile: "warn", inVariable: "error", asFlag: "debug", line: "log:\n  level: %s\n"},
@@ -278,7 +284,7 @@ func TestPrintedBlockResponseIsTheSame(t *testing.T) {
 
 func TestUnknownVariablesAreIgnored(t *testing.T) {
 	t.Parallel()
-	code, _, stderr := command{t: t, env: map[string]string{"SIDECARD_PORT": "tcp://10.0.0.1:80", "SIDECARD_ADMIN": "x"},
+	code, _, stderr := command{t: t, env: map[string]string{"SIDECARD_PORT": "tcp://10.0.0.1:80", "SIDECARD_ADMINS": "x"},
 		args: []string{"serve", "--print-config"}}.run()
 	if code != exitOK {
 		t.Errorf("got exit code %d and %q", code, stderr)
@@ -295,8 +301,8 @@ func TestBadConfigFiles(t *testing.T) {
 		{"an unknown key of another case", "paramcodes: sentinel\n", []string{`FILE:1:1: paramcodes: unknown key; did you mean paramCodes?`}},
 		{"an unknown key in a section", "log:\n  lvel: info\n", []string{`FILE:2:3: log.lvel: unknown key; did you mean level?`}},
 		{"a key like nothing", "zzzzzzzz: 1\n", []string{`FILE:1:1: zzzzzzzz: unknown key`}},
-		{"a key of a later version", "admin: unix:/x\n", []string{
-			`FILE:1:1: admin: not supported by this version of sidecard`,
+		{"names of hosts", "adminHosts: [shop.internal, 'shop:80']\n", []string{
+			`FILE:1:29: adminHosts: "shop:80" is not the name of a host, without port`,
 		}},
 		{"outcomes", "outcomes:\n  mode: never\n  errorCodes: [5xx, 500-599,\n    teapot, 504-500]\n", []string{
 			`FILE:2:9: outcomes.mode: "never" is none of auto, always`,
@@ -409,7 +415,7 @@ func TestBadCommandLines(t *testing.T) {
 		want string
 	}{
 		{"an unknown flag", nil, []string{"serve", "--lisen", "x"}, "sidecard serve: unknown flag: --lisen; did you mean --listen?\n"},
-		{"a flag of a later version", nil, []string{"serve", "--admin", "x"}, "sidecard serve: unknown flag: --admin\n"},
+		{"an admin address for all", nil, []string{"serve", "--admin", "tcp:0.0.0.0:9091"}, "sidecard serve: --admin: address \"tcp:0.0.0.0:9091\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:9091"},
 		{"an HTTP address for all", nil, []string{"serve", "--http", "tcp:0.0.0.0:80"}, "sidecard serve: --http: address \"tcp:0.0.0.0:80\": other hosts could reach it, with neither encryption nor authentication; write tcp:127.0.0.1:80"},
 		{"an unknown command", nil, []string{"serv"}, "unknown command \"serv\" for \"sidecard\""},
 		{"an argument", nil, []string{"serve", "x"}, "unknown command \"x\" for \"sidecard serve\""},

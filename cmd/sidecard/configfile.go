@@ -20,12 +20,6 @@ const (
 	blockResponseKey = "blockResponse"
 )
 
-// futureKeys are the keys that are part of the file's design and have no effect yet. Refusing them
-// by name tells an operator more than "unknown", and obeying half of them would be worse.
-var futureKeys = map[string]bool{
-	"admin": true,
-}
-
 // configFile reads one config file into a config.
 type configFile struct {
 	name  string
@@ -84,8 +78,6 @@ func (f *configFile) section(prefix string, m ast.MapNode) {
 			f.mapping(value)
 		case key == blockResponseKey:
 			f.blockResponse(node, value)
-		case futureKeys[key]:
-			f.fail(node, key, "not supported by this version of sidecard")
 		case f.isSection(key):
 			switch sub := value.(type) {
 			case ast.MapNode:

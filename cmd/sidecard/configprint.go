@@ -14,6 +14,9 @@ type printedConfig struct {
 	Listen     []string `yaml:"listen"`
 	HTTP       string   `yaml:"http"`
 	Status     string   `yaml:"status"`
+	Admin      string   `yaml:"admin"`
+	AdminHosts []string `yaml:"adminHosts,flow"`
+	Pprof      bool     `yaml:"pprof"`
 	ParamCodes string   `yaml:"paramCodes"`
 	Shadow     bool     `yaml:"shadow"`
 	Log        struct {
@@ -75,6 +78,7 @@ func (q quoted) MarshalYAML() ([]byte, error) { return json.Marshal(string(q)) }
 func (c config) print(w io.Writer) error {
 	var p printedConfig
 	p.Rules, p.Listen, p.HTTP, p.Status = c.Rules, c.Listen, c.HTTP, c.Status
+	p.Admin, p.AdminHosts, p.Pprof = c.Admin.Addr, c.Admin.Hosts, c.Admin.Pprof
 	p.ParamCodes, p.Shadow = c.ParamCodes.String(), c.Shadow
 	p.Log.Level, p.Log.Format = c.LogLevel.String(), c.LogFormat
 	p.Mapping = c.Mapping

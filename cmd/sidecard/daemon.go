@@ -18,6 +18,7 @@ import (
 	"github.com/sidecard/sidecard/internal/metrics"
 	"github.com/sidecard/sidecard/internal/systemstat"
 	"github.com/sidecard/sidecard/internal/tracing"
+	"github.com/sidecard/sidecard/pkg/admin"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/localapi"
 	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
@@ -91,6 +92,8 @@ type daemon struct {
 	health  *health.Server
 	ready   sync.Once
 	status  *statusServer
+	admin   *admin.Server
+	started time.Time
 	sockets *sockets
 	sampler *systemstat.Sampler // set before run; nil: nothing is measured
 	pacesGC bool                // set before run
@@ -104,6 +107,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) (*daemon, error) {
 		cfg:     cfg,
 		log:     log,
 		clock:   clock.New(),
+		started: time.Now(),
 		engine:  engine.New(cfg.engineOptions()),
 		health:  newHealth(),
 		sockets: s,
@@ -124,6 +128,7 @@ func newDaemon(cfg config, log zerolog.Logger, s *sockets) (*daemon, error) {
 	}
 	d.rules = ruleswatch.New(ruleswatch.Config{Sources: sources, Apply: d.timed(loader.apply), OnResult: d.reloaded, Log: log})
 	d.status = &statusServer{metrics: d.metrics.Handler(), engine: d.engine, rules: d.rules, log: log}
+	d.admin = d.newAdmin()
 	return d, nil
 }
 
@@ -142,7 +147,7 @@ func (d *daemon) reloaded(ok bool, revision string) {
 		info, _ := debug.ReadBuildInfo()
 		at := d.sockets.at
 		d.log.Info().Str("version", buildOf(version, info).Version).Strs("listen", at["listen"]).Strs("http", at["http"]).
-			Strs("status", at["status"]).Int("rules", len(d.engine.Rules())).Str("revision", revision).Msg("ready, serving decisions")
+			Strs("status", at["status"]).Strs("admin", at["admin"]).Int("rules", len(d.engine.Rules())).Str("revision", revision).Msg("ready, serving decisions")
 	})
 }
 
@@ -166,6 +171,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 		Errors: &d.cfg.Outcomes.Errors, TrackAll: d.cfg.Outcomes.Mode == outcomesAlways,
 	}, d.local, d.health)
 	local, status := newHTTPServer(d.tracer.Handler(d.local.Handler()), d.log), d.status.server()
+	looking := newAdminServer(d.admin.Handler(), d.log)
 
 	for _, w := range d.cfg.Warnings {
 		d.log.Warn().Stringer("at", w.Pos).Str("field", w.Field).Str("fix", w.Fix).Str("warning", w.Message).Msg("configuration warning")
@@ -173,7 +179,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	warnOwnUser(d.log, d.cfg)
 	warnPlaintext(d.log, d.cfg)
 	warnFiles(d.log, d.cfg.filesWanted(), openFiles())
-	d.log.Info().Strs("listen", s.at["listen"]).Strs("http", s.at["http"]).Strs("status", s.at["status"]).Strs("rules", d.cfg.Rules).Msg("listening")
+	d.log.Info().Strs("listen", s.at["listen"]).Strs("http", s.at["http"]).Strs("status", s.at["status"]).Strs("admin", s.at["admin"]).Strs("rules", d.cfg.Rules).Msg("listening")
 	work, endWork := context.WithCancel(context.Background())
 	defer endWork()
 	g := group{failed: make(chan error, 1)}
@@ -182,6 +188,9 @@ func (d *daemon) run(stop, kill context.Context) error {
 	g.start(func() error { d.endCalls(work, service); return nil })
 	g.start(func() error { return s.follow(work) })
 	g.start(func() error { logHangups(work, d.log, d.hangup); return nil })
+	if len(s.admin) > 0 {
+		g.start(func() error { d.admin.Run(work); return nil })
+	}
 	if d.sampler != nil {
 		g.start(func() error { d.measure(work); return nil })
 	}
@@ -196,6 +205,9 @@ func (d *daemon) run(stop, kill context.Context) error {
 	}
 	for _, l := range s.status {
 		g.start(func() error { return serveHTTP(status, l, "status") })
+	}
+	for _, l := range s.admin {
+		g.start(func() error { return serveHTTP(looking, l, "admin") })
 	}
 
 	var failure error
@@ -220,6 +232,7 @@ func (d *daemon) run(stop, kill context.Context) error {
 	stopServer(kill, server, goodbye)
 	stopHTTP(kill, local)
 	stopHTTP(kill, status)
+	stopHTTP(kill, looking)
 	s.close()
 	d.stopTracer(kill)
 	endWork()
@@ -273,7 +286,7 @@ func (d *daemon) endCalls(ctx context.Context, service *ratelimitsvc.Service) {
 
 // reportRefused logs connections that were refused since so many were, and returns how many there are.
 func (d *daemon) reportRefused(since int64) int64 {
-	refused := d.sockets.clients.Refused() + d.sockets.locals.Refused() + d.sockets.readers.Refused()
+	refused := d.sockets.clients.Refused() + d.sockets.locals.Refused() + d.sockets.readers.Refused() + d.sockets.lookers.Refused()
 	if refused > since {
 		d.log.Warn().Int64("refused", refused-since).Int("connections", d.cfg.Limits.Connections).
 			Msg("connections were refused because limits.connections were open, calls of an Envoy among them passed unlimited")

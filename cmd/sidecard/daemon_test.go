@@ -29,7 +29,7 @@ const patience = 30 * time.Second
 // running is a daemon that runs inside the test.
 type running struct {
 	t      *testing.T
-	dir    string // short enough for socket paths; holds rules/, rls.sock, http.sock and status.sock
+	dir    string // short enough for socket paths; holds rules/, rls.sock, http.sock, status.sock and admin.sock
 	log    *logLines
 	stop   context.CancelFunc
 	kill   context.CancelFunc
@@ -56,7 +56,7 @@ func start(t *testing.T, prepare func(rules string), flags ...string) *running {
 	stop, cancelStop := context.WithCancel(kill)
 	d.stop, d.kill = cancelStop, cancelKill
 	args := append([]string{"serve", "--rules", d.path("rules"), "--listen", "unix:" + d.path("rls.sock"),
-		"--http", "unix:" + d.path("http.sock"), "--status", "unix:" + d.path("status.sock"), "--log-level", "debug"}, flags...)
+		"--http", "unix:" + d.path("http.sock"), "--status", "unix:" + d.path("status.sock"), "--admin", "unix:" + d.path("admin.sock"), "--log-level", "debug"}, flags...)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -41,11 +41,6 @@ func TestConfigurationPageIsComplete(t *testing.T) {
 			t.Errorf("no row begins with %s", row)
 		}
 	}
-	for key := range futureKeys {
-		if !strings.Contains(page, "`"+key+"`") {
-			t.Errorf("the refused key %s is not there", key)
-		}
-	}
 }
 
 // The example of the page is a config file.

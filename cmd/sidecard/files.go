@@ -28,7 +28,11 @@ func (c config) filesWanted() uint64 {
 			listeners++
 		}
 	}
-	return listeners*uint64(c.Limits.Connections) + otherFiles
+	wanted := listeners*uint64(c.Limits.Connections) + otherFiles
+	if c.Admin.Addr != "off" {
+		wanted += adminConnections
+	}
+	return wanted
 }
 
 // warnFiles says that limits.connections is more than the operating system lets be open. Connections

@@ -9,12 +9,12 @@ import (
 func TestFilesWanted(t *testing.T) {
 	t.Parallel()
 	c := defaults()
-	if got := c.filesWanted(); got != 3*1024+otherFiles {
+	if got := c.filesWanted(); got != 3*1024+adminConnections+otherFiles {
 		t.Errorf("got %d", got)
 	}
-	c.Status = "off"
+	c.Status, c.Admin.Addr = "off", "off"
 	if got := c.filesWanted(); got != 2*1024+otherFiles {
-		t.Errorf("with the status address off: got %d", got)
+		t.Errorf("with the status and admin addresses off: got %d", got)
 	}
 }
 

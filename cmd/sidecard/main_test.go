@@ -57,7 +57,7 @@ func TestToldToStopWhileStarting(t *testing.T) {
 	stop, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := defaults()
-	c.Listen, c.HTTP, c.Status = []string{"unix:" + t.TempDir() + "/s"}, "off", "off"
+	c.Listen, c.HTTP, c.Status, c.Admin.Addr = []string{"unix:" + t.TempDir() + "/s"}, "off", "off", "off"
 	if err := serve(process{lookup: nothingSet, stderr: newLogLines(), stop: stop, kill: t.Context()}, c); err != nil {
 		t.Errorf("got %v", err)
 	}
@@ -69,7 +69,7 @@ func TestABrokenListenerEndsTheDaemon(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	c := defaults()
-	c.Rules, c.Listen, c.HTTP, c.Status = []string{dir}, []string{"tcp:127.0.0.1:0"}, "tcp:127.0.0.1:0", "tcp:127.0.0.1:0"
+	c.Rules, c.Listen, c.HTTP, c.Status, c.Admin.Addr = []string{dir}, []string{"tcp:127.0.0.1:0"}, "tcp:127.0.0.1:0", "tcp:127.0.0.1:0", "tcp:127.0.0.1:0"
 	s, err := open(t.Context(), c, zerolog.Nop(), nothingSet)
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ docs/configuration.md.`,
 	file := cmd.Flags().String("config", "", "config `file`; the default is what SIDECARD_CONFIG names, else none")
 	d := defaults()
 	fallbacks := map[string]string{
-		"rules": defaultRules, "listen": defaultListen, "http": defaultHTTP, "status": defaultStatus, "paramCodes": d.ParamCodes.String(),
+		"rules": defaultRules, "listen": defaultListen, "http": defaultHTTP, "status": defaultStatus, "admin": d.Admin.Addr, "paramCodes": d.ParamCodes.String(),
 		"log.level": d.LogLevel.String(), "log.format": d.LogFormat, "drain": d.Drain.String(),
 	}
 	for _, s := range settings() {

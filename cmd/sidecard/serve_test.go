@@ -255,7 +255,7 @@ func TestAddressesThatCannotBeBound(t *testing.T) {
 		{"a directory that is not there", []string{"--listen", "unix:" + d.path("none/x.sock")}, "does not exist"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			args := append([]string{"serve", "--rules", d.path("rules"), "--http", "off", "--status", "off"}, tc.args...)
+			args := append([]string{"serve", "--rules", d.path("rules"), "--http", "off", "--status", "off", "--admin", "off"}, tc.args...)
 			code, _, stderr := command{t: t, args: args}.run()
 			if code != exitFailure || !strings.Contains(stderr, tc.want) {
 				t.Errorf("got exit code %d and %q, want %q", code, stderr, tc.want)

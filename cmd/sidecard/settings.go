@@ -24,6 +24,7 @@ type config struct {
 	Listen     []string // valid addresses, at least one of them not "off"
 	HTTP       string   // a valid address
 	Status     string   // a valid address
+	Admin      adminConfig
 	ParamCodes rule.ParamCodes
 	Shadow     bool
 	LogLevel   zerolog.Level
@@ -67,6 +68,7 @@ func defaults() config {
 	c.Listen = []string{defaultListen}
 	c.HTTP = defaultHTTP
 	c.Status = defaultStatus
+	c.Admin.Addr = defaultAdmin
 	c.LogLevel = zerolog.InfoLevel
 	c.LogFormat = "json"
 	c.Limits.Waiting = calls.DefaultMaxWaiting
@@ -147,7 +149,7 @@ func settings() []setting {
 			set: func(c *config, v []string) error { return setInt(&c.Limits.Connections, v[0], 1<<20) }},
 		{key: "drain", flag: "drain", value: "DURATION", usage: "longest time to keep serving connections that are open when told to stop",
 			set: func(c *config, v []string) error { return setDuration(&c.Drain, v[0]) }},
-	}, slices.Concat(accessSettings(), tlsSettings(), outcomeSettings(), systemStatSettings(), tracingSettings())...)
+	}, slices.Concat(adminSettings(), accessSettings(), tlsSettings(), outcomeSettings(), systemStatSettings(), tracingSettings())...)
 }
 
 // lookupSetting returns the setting of that key.

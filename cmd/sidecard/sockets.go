@@ -18,14 +18,16 @@ type sockets struct {
 	grpc    []net.Listener
 	http    []net.Listener // of the local API
 	status  []net.Listener
+	admin   []net.Listener
 	peers   *listen.Peers       // of grpc
 	clients listen.Counter      // of grpc
 	locals  listen.Counter      // of http
 	readers listen.Counter      // of status
+	lookers listen.Counter      // of admin
 	at      map[string][]string // where each setting's sockets listen, as configured or as inherited
 	// Connections that were refused for who made them.
-	strangers struct{ grpc, http, status *refusals }
-	certs     *certs.Store // of TCP addresses for decisions; nil: they are plain
+	strangers struct{ grpc, http, status, admin *refusals }
+	certs     *certs.Store // of TCP addresses but that of status; nil: they are plain
 }
 
 // open takes what a service manager passed and binds every address that it did not stand for, or none.
@@ -34,7 +36,8 @@ func open(ctx context.Context, cfg config, log zerolog.Logger, lookup func(strin
 	for _, c := range []*listen.Counter{&s.clients, &s.locals, &s.readers} {
 		c.Max = cfg.Limits.Connections
 	}
-	s.strangers.grpc, s.strangers.http, s.strangers.status = newRefusals(log), newRefusals(log), newRefusals(log)
+	s.lookers.Max = adminConnections
+	s.strangers.grpc, s.strangers.http, s.strangers.status, s.strangers.admin = newRefusals(log), newRefusals(log), newRefusals(log), newRefusals(log)
 	passed, err := listen.Inherit(lookup)
 	if err != nil {
 		return nil, err
@@ -53,6 +56,8 @@ func open(ctx context.Context, cfg config, log zerolog.Logger, lookup func(strin
 	own.TLS, own.AllowNonLoopback = tlsServer(s.certs, "h2"), cfg.AllowPlaintext
 	local := own
 	local.TLS, local.Refused = tlsServer(s.certs, "http/1.1"), s.strangers.http.refused
+	looking := local
+	looking.Refused = s.strangers.admin.refused
 	public := own
 	public.TLS, public.AllowNonLoopback = nil, true // probes and scrapes come from the node and from Prometheus
 	public.Refused = s.strangers.status.refused
@@ -66,6 +71,7 @@ func open(ctx context.Context, cfg config, log zerolog.Logger, lookup func(strin
 		{"listen", cfg.Listen, own, &s.grpc, func(l net.Listener) net.Listener { return s.clients.Listener(s.peers.Listener(l)) }},
 		{"http", []string{cfg.HTTP}, local, &s.http, s.locals.Listener},
 		{"status", []string{cfg.Status}, public, &s.status, s.readers.Listener},
+		{"admin", []string{cfg.Admin.Addr}, looking, &s.admin, s.lookers.Listener},
 	} {
 		listeners, at, err := inherited.listeners(ctx, of.setting, of.addresses, of.options)
 		if err != nil {
@@ -80,7 +86,7 @@ func open(ctx context.Context, cfg config, log zerolog.Logger, lookup func(strin
 }
 
 func (s *sockets) close() {
-	for _, l := range slices.Concat(s.grpc, s.http, s.status) {
+	for _, l := range slices.Concat(s.grpc, s.http, s.status, s.admin) {
 		l.Close()
 	}
 }
@@ -91,6 +97,7 @@ func (s *sockets) connections() []metrics.Connections {
 		connectionsOf("grpc", &s.clients, s.strangers.grpc),
 		connectionsOf("http", &s.locals, s.strangers.http),
 		connectionsOf("status", &s.readers, s.strangers.status),
+		connectionsOf("admin", &s.lookers, s.strangers.admin),
 	}
 }
 

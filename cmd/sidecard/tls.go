@@ -12,19 +12,19 @@ import (
 	"github.com/sidecard/sidecard/internal/metrics"
 )
 
-// tlsSettings are those of TCP addresses that decisions are served on.
+// tlsSettings are those of TCP addresses other than that of status.
 func tlsSettings() []setting {
 	file := func(into func(*config) *string) func(*config, []string) error {
 		return func(c *config, v []string) error { *into(c) = v[0]; return nil }
 	}
 	return []setting{
-		{key: "tls.cert", flag: "tls-cert", value: "FILE", usage: "certificate (PEM) that TCP addresses are served with; followed when it is replaced",
+		{key: "tls.cert", flag: "tls-cert", value: "FILE", usage: "certificate (PEM) that TCP addresses but that of status are served with; followed when it is replaced",
 			set: file(func(c *config) *string { return &c.TLS.Cert })},
 		{key: "tls.key", flag: "tls-key", value: "FILE", usage: "private key (PEM) of --tls-cert",
 			set: file(func(c *config) *string { return &c.TLS.Key })},
 		{key: "tls.ca", flag: "tls-ca", value: "FILE", usage: "authorities (PEM), of which one must have signed a client's certificate; without it clients need none",
 			set: file(func(c *config) *string { return &c.TLS.CA })},
-		{key: "allowPlaintext", flag: "allow-plaintext", usage: "serve decisions without TLS also where other hosts can reach the address",
+		{key: "allowPlaintext", flag: "allow-plaintext", usage: "serve decisions and the admin address without TLS also where other hosts can reach the address",
 			set: func(c *config, v []string) error { return setBool(&c.AllowPlaintext, v[0]) }},
 	}
 }
@@ -50,13 +50,13 @@ func (c config) checkAccess() []error {
 	return errs
 }
 
-// exposed calls yield with each address for decisions that other hosts can reach, and the key of its setting,
+// exposed calls yield with each address but that of status that other hosts can reach, and the key of its setting,
 // until yield returns false. It is a sequence to range over.
 func (c config) exposed(yield func(key string, a listen.Addr) bool) {
 	for _, s := range []struct {
 		key   string
 		addrs []string
-	}{{"listen", c.Listen}, {"http", []string{c.HTTP}}} {
+	}{{"listen", c.Listen}, {"http", []string{c.HTTP}}, {"admin", []string{c.Admin.Addr}}} {
 		for _, text := range s.addrs {
 			if a, err := listen.Parse(text); err == nil && a.Loopback() != nil && !yield(s.key, a) {
 				return
@@ -124,6 +124,6 @@ func warnPlaintext(log zerolog.Logger, cfg config) {
 		return
 	}
 	for key, a := range cfg.exposed {
-		log.Warn().Stringer(key, a).Msg("other hosts can reach this address, and whoever does may ask and spend budgets: there is neither encryption nor authentication")
+		log.Warn().Stringer(key, a).Msg("other hosts can reach this address, and whoever does may do all that is served there: there is neither encryption nor authentication")
 	}
 }

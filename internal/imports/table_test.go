@@ -39,6 +39,8 @@ var table = []row{
 	{path: "pkg/ratelimitsvc", ours: []string{"pkg/engine", "pkg/engine/attr", "pkg/rule", "internal/calls", "internal/clock", "internal/histogram", "internal/tracing"},
 		modules: []string{grpcModule, zerologModule, "github.com/envoyproxy/go-control-plane/envoy", "google.golang.org/protobuf", "google.golang.org/genproto/googleapis/rpc"},
 		why:     "Envoy's service decides by the engine and must not care where rules come from"},
+	{path: "pkg/admin", ours: []string{"pkg/engine", "pkg/engine/attr", "pkg/rule", "pkg/window", "internal/explain", "internal/ruleview"},
+		why: "the admin side reads what the engine shows, is told the rest, and decides nothing"},
 	{path: "api/...", modules: []string{grpcModule, "google.golang.org/protobuf"},
 		why: "generated code knows messages and nothing of ours"},
 	{path: "pkg/localapi", ours: []string{"api/sidecard/v1", "pkg/engine", "pkg/engine/attr", "pkg/rule", "internal/calls", "internal/histogram", "internal/tracing"},

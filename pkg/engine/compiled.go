@@ -42,6 +42,7 @@ type CompiledRule struct {
 	// refusesOverflow: a value that finds no room is refused, whatever it did.
 	refusesOverflow bool
 	param           *param
+	tap             *tap   // of a rule with a param: who wants to see its values
 	origin          string // whose calls the rule is for, as rule.LimitRule.Origin
 	onMissing       rule.OnMissing
 	authority       *authority // of an authority rule alone, which has no budget
@@ -129,6 +130,9 @@ func (r *CompiledRule) keyOf(q *Request, s *apiScratch, w *work, again bool) (k 
 		return 0, own, ReasonInputTooLarge, true
 	case !limited:
 		return 0, own, ReasonNone, false
+	}
+	if q.Kind == Charge && !again {
+		r.tap.offer(v)
 	}
 	if a := r.special[v]; a != nil {
 		own = a

@@ -28,3 +28,6 @@ func (d Definition) Position() rule.Position {
 	}
 	return rule.Position{}
 }
+
+// WantsOutcomes says whether the rule waits for the ends of calls, which somebody must report.
+func (r *CompiledRule) WantsOutcomes() bool { return r.tracker != nil }

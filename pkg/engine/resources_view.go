@@ -93,3 +93,6 @@ func (r *resource) state(now int64) ResourceState {
 		Last: r.stats.LastSecond(now), Previous: r.stats.PreviousPass(now), resource: r,
 	}
 }
+
+// Key returns the key of the resource.
+func (s ResourceState) Key() ResourceKey { return ResourceKey{s.resource} }

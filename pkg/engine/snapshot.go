@@ -48,7 +48,8 @@ type compiler struct {
 	budget  *window.KeyBudget
 	next    *snapshot
 	changes Changes
-	feeds   []*CompiledRule // what rules of other resources look at
+	feeds   []*CompiledRule  // what rules of other resources look at
+	taps    map[tapName]*tap // of the rules in force
 	engine  *Engine
 }
 
@@ -65,6 +66,7 @@ func (c *compiler) compile(set rule.Set) error {
 		c.next.claimed[name] = newDomain(name, generation)
 	}
 	counters := c.old.counters()
+	c.taps = c.old.taps()
 	for i := range set.Authority {
 		c.add(c.authorityRule(&set.Authority[i], counters), Definition{Authority: &set.Authority[i]})
 	}
@@ -133,6 +135,9 @@ func (c *compiler) rule(g *rule.LimitRule, counters map[ruleName]*Counters) (*Co
 	if g.Param != nil {
 		if r.param, err = compileParam(g.Param); err != nil {
 			return nil, fmt.Errorf("%s: rule %q: %w", g.Pos, g.ID, err)
+		}
+		if r.tap = c.taps[tapName{ruleName{r.Domain, r.ID}, *g.Param}]; r.tap == nil {
+			r.tap = new(tap)
 		}
 	}
 	if !g.LimitsSome() {

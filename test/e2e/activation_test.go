@@ -60,7 +60,7 @@ func (m *serviceManager) start(names string, args ...string) *envoytest.Process 
 	defer socket.Close()
 	defer status.Close()
 	args = append([]string{"-i", "LISTEN_FDS=2", "LISTEN_FDNAMES=" + names, "NOTIFY_SOCKET=" + filepath.Join(m.dir, "notify"),
-		"sh", "-c", `LISTEN_PID=$$; export LISTEN_PID; exec "$@"`, "sh", sidecard(m.t), "serve", "--drain", "1s", "--http", "off"}, args...)
+		"sh", "-c", `LISTEN_PID=$$; export LISTEN_PID; exec "$@"`, "sh", sidecard(m.t), "serve", "--drain", "1s", "--http", "off", "--admin", "off"}, args...)
 	p, err := envoytest.StartProcessInheriting([]*os.File{socket, status}, filepath.Join(m.dir, "log"), "env", args...)
 	if err != nil {
 		m.t.Fatal(err)
@@ -196,7 +196,7 @@ func TestSocketsOfUnknownNameAreRefused(t *testing.T) {
 	t.Parallel()
 	m := newServiceManager(t)
 	p := m.start("listen:sidecard.socket", "--rules", rules(t, rulesFile, closedOrders), "--status", "off")
-	if err := p.Wait(soon(t)); err == nil || !strings.Contains(p.Log(), `is called "sidecard.socket"; FileDescriptorName= must say what is served there: listen or http or status`) {
+	if err := p.Wait(soon(t)); err == nil || !strings.Contains(p.Log(), `is called "sidecard.socket"; FileDescriptorName= must say what is served there: listen or http or status or admin`) {
 		t.Errorf("got %v and %s", err, p.Log())
 	}
 }

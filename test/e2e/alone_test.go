@@ -30,6 +30,7 @@ type daemon struct {
 	t       *testing.T
 	socket  string
 	http    string // socket of the local API
+	admin   string // socket of the admin address
 	address string // of the status port
 }
 
@@ -42,9 +43,9 @@ func alone(t *testing.T, uid uint32, rules string, args ...string) *daemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{t: t, socket: filepath.Join(dir, "sidecard.sock"), http: filepath.Join(dir, "http.sock"), address: "127.0.0.1:" + strconv.Itoa(port)}
+	d := &daemon{t: t, socket: filepath.Join(dir, "sidecard.sock"), http: filepath.Join(dir, "http.sock"), admin: filepath.Join(dir, "admin.sock"), address: "127.0.0.1:" + strconv.Itoa(port)}
 	program, log := sidecard(t), filepath.Join(dir, "log")
-	args = append([]string{"serve", "--rules", rules, "--listen", "unix:" + d.socket, "--http", "unix:" + d.http, "--status", "tcp:" + d.address}, args...)
+	args = append([]string{"serve", "--rules", rules, "--listen", "unix:" + d.socket, "--http", "unix:" + d.http, "--status", "tcp:" + d.address, "--admin", "unix:" + d.admin}, args...)
 	if uid == 0 {
 		d.Process, err = envoytest.StartProcess(log, program, args...)
 	} else {

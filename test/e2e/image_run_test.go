@@ -38,7 +38,7 @@ func TestImageServes(t *testing.T) {
 		}
 	}
 	publish(closedOrders)
-	environment := []string{"SIDECARD_STATUS=off"} // the network is that of the machine
+	environment := []string{"SIDECARD_STATUS=off", "SIDECARD_ADMIN=off"} // the network is that of the machine
 	once := func(args ...string) (string, error) {
 		program, all := box.command(image, environment, args...)
 		out, err := exec.CommandContext(soon(t), program, all...).CombinedOutput()

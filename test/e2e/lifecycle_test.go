@@ -150,7 +150,7 @@ func TestSocketMode(t *testing.T) {
 		t.Errorf("mode: got %o, want 660", got)
 	}
 	other, err := envoytest.StartProcess(filepath.Join(shortDir(t), "log"), sidecard(t),
-		"serve", "--rules", t.TempDir(), "--listen", "unix:"+s.Socket, "--http", "off", "--status", "off")
+		"serve", "--rules", t.TempDir(), "--listen", "unix:"+s.Socket, "--http", "off", "--status", "off", "--admin", "off")
 	if err != nil {
 		t.Fatal(err)
 	}

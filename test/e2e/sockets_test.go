@@ -34,7 +34,7 @@ func sidecardFails(t *testing.T, args ...string) (code int, output string) {
 // intruder is a second instance on the stack's socket; it must be refused for being one.
 func intruder(t *testing.T, s *envoytest.Stack) {
 	t.Helper()
-	code, out := sidecardFails(t, "serve", "--rules", t.TempDir(), "--listen", "unix:"+s.Socket, "--http", "off", "--status", "off")
+	code, out := sidecardFails(t, "serve", "--rules", t.TempDir(), "--listen", "unix:"+s.Socket, "--http", "off", "--status", "off", "--admin", "off")
 	want := fmt.Sprintf("already served by another process (pid %d, uid %d)", s.Sidecard.PID(), os.Getuid())
 	if code != 1 || !strings.Contains(out, want) {
 		t.Errorf("a second instance: got exit code %d and %s, want %q", code, out, want)
@@ -319,7 +319,7 @@ func TestStopLeavesTheSocketOfAnother(t *testing.T) {
 	}
 	first := s.Sidecard
 	other, err := envoytest.StartProcess(filepath.Join(shortDir(t), "log"), sidecard(t),
-		"serve", "--rules", rules(t, rulesFile, closedOrders), "--listen", "unix:"+s.Socket, "--http", "off", "--status", "off")
+		"serve", "--rules", rules(t, rulesFile, closedOrders), "--listen", "unix:"+s.Socket, "--http", "off", "--status", "off", "--admin", "off")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -193,7 +193,7 @@ func tracedCalls(t *testing.T) map[string]bool {
 	trace, dirOfRules := filepath.Join(dir, "trace"), rules(t, rulesFile, closedOrders)
 	d := &daemon{t: t, socket: filepath.Join(dir, "s")}
 	p, err := envoytest.StartProcess(filepath.Join(dir, "log"), "strace", "-f", "-qq", "-e", "signal=none", "-o", trace,
-		sidecard(t), "serve", "--rules", dirOfRules, "--listen", "unix:"+d.socket, "--http", "unix:"+d.socket+".http", "--status", "tcp:127.0.0.1:0", "--drain", "1s")
+		sidecard(t), "serve", "--rules", dirOfRules, "--listen", "unix:"+d.socket, "--http", "unix:"+d.socket+".http", "--status", "tcp:127.0.0.1:0", "--admin", "off", "--drain", "1s")
 	if err != nil {
 		t.Fatal(err)
 	}

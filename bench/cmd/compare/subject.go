@@ -21,7 +21,7 @@ type subject struct {
 
 func (s subject) args(socket, rules string) []string {
 	if s.daemon {
-		return []string{"serve", "--rules", rules, "--listen", "unix:" + socket, "--http", "off", "--status", "off", "--log-level", "warn"}
+		return []string{"serve", "--rules", rules, "--listen", "unix:" + socket, "--http", "off", "--status", "off", "--admin", "off", "--log-level", "warn"}
 	}
 	return []string{"-socket", socket}
 }

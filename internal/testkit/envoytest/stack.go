@@ -37,6 +37,7 @@ type Stack struct {
 	Status   string // URL of the daemon's status port
 	Socket   string // of the daemon: a path or @name
 	HTTP     string // path of the daemon's socket of the local API
+	Admin    string // path of the daemon's admin socket
 	Upstream *Upstream
 	Sidecard *Process // the daemon last started
 	Envoy    *Process
@@ -49,7 +50,7 @@ type Stack struct {
 // wait for the daemon to have rules: see WaitReady. On an error nothing is left running, and the
 // error carries the ends of the logs.
 func Start(ctx context.Context, o Options) (_ *Stack, err error) {
-	s := &Stack{options: o, Socket: o.Socket, HTTP: filepath.Join(o.Dir, "http.sock")}
+	s := &Stack{options: o, Socket: o.Socket, HTTP: filepath.Join(o.Dir, "http.sock"), Admin: filepath.Join(o.Dir, "admin.sock")}
 	if s.Socket == "" {
 		s.Socket = filepath.Join(o.Dir, "sidecard.sock")
 	}
@@ -79,7 +80,7 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 // the last one.
 func (s *Stack) StartSidecard() error {
 	args := append([]string{"serve", "--rules", s.options.Rules, "--listen", "unix:" + s.Socket,
-		"--http", "unix:" + s.HTTP, "--status", "tcp:" + strings.TrimPrefix(s.Status, "http://")}, s.options.Args...)
+		"--http", "unix:" + s.HTTP, "--status", "tcp:" + strings.TrimPrefix(s.Status, "http://"), "--admin", "unix:" + s.Admin}, s.options.Args...)
 	p, err := StartProcess(filepath.Join(s.options.Dir, "sidecard.log"), s.options.Sidecard, args...)
 	if err != nil {
 		return err

@@ -125,8 +125,9 @@ bench: build ## Run the benchmarks, then the daemon beside a bare gRPC server, a
 	cd bench && $(GO) run ./cmd/compare -targets -sidecard $(SIDECARD)
 
 .PHONY: docs
-docs: ## Rewrite the tables of docs/metrics.md from the declarations of the metrics
+docs: ## Rewrite the tables of docs/metrics.md and docs/rules.md, and docs/schema, from the declarations
 	$(GO) test ./internal/metrics -run TestPageIsTheTable -update
+	$(GO) test ./pkg/rule -run 'TestRulesPage|TestPublishedSchemas' -update
 
 .PHONY: semantics
 semantics: ## Measure what every kind of window admits, rewrite docs/semantics.md and its plots

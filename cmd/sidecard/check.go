@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,17 +17,31 @@ const shown = 50
 
 func checkCommand(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check PATH...",
+		Use:   "check PATH... | --schema KIND",
 		Short: "Check rule files; exit 0 when the daemon would take them, else 1",
 		Long: `Check rule files, or directories of them, with the loader of the daemon. Every error and
-warning is printed with its file, line and column. Warnings do not fail the check.`,
-		Args: cobra.MinimumNArgs(1),
+warning is printed with its file, line and column. Warnings do not fail the check.
+
+With --schema, print the JSON Schema of the files of a kind for an editor, and check nothing.`,
 	}
 	codes, _ := lookupSetting("paramCodes")
 	addFlag(cmd, codes, defaults().ParamCodes.String())
 	rules := cmd.Flags().Bool("print", false, "show the rules as the daemon would apply them")
+	schema := cmd.Flags().String("schema", "", "print the JSON Schema of a `kind`: "+strings.Join(rule.SchemaNames(), ", "))
 	output := outputFlag(cmd)
+	cmd.Args = func(cmd *cobra.Command, paths []string) error {
+		if cmd.Flags().Changed("schema") {
+			if len(paths) > 0 {
+				return errors.New("--schema prints a schema and takes no PATH")
+			}
+			return nil
+		}
+		return cobra.MinimumNArgs(1)(cmd, paths)
+	}
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		if cmd.Flags().Changed("schema") {
+			return printSchema(p, *schema)
+		}
 		c := defaults()
 		if err := overlay(p, cmd.Flags(), codes, &c); err != nil {
 			return usageError{err}
@@ -47,6 +63,15 @@ warning is printed with its file, line and column. Warnings do not fail the chec
 		return nil
 	}
 	return cmd
+}
+
+func printSchema(p process, kind string) error {
+	text, err := rule.JSONSchema(kind)
+	if err != nil {
+		return usageError{fmt.Errorf("--schema: %w", err)}
+	}
+	_, err = p.stdout.Write(text)
+	return err
 }
 
 // checkPaths reads and validates what the daemon would with those paths.

@@ -15,8 +15,9 @@ type apiDraft struct {
 var apiSchema = schema[apiDraft]{what: "an API definition", fields: append(
 	[]field[apiDraft]{
 		textField("apiName", "the name that rules give as resource", maxNameBytes,
-			func(d *apiDraft) *located[string] { return &d.name }).require(),
-		customField("predicateItems", "the alternatives, any of which makes a request enter the group", "list of mappings", decodeItems).require(),
+			func(d *apiDraft) *located[string] { return &d.name }).require().sentinel(alike),
+		customField("predicateItems", "the alternatives, any of which makes a request enter the group", typeMappings, decodeItems).
+			of(itemSchema.object, 1).require().sentinel("leaves out items with a blank pattern, and takes definitions without items, which never match").here("refuses both"),
 	},
 	ignoredFields[apiDraft]("id", "app", "ip", "port", "gmtCreate", "gmtModified")...,
 )}
@@ -31,16 +32,23 @@ type itemDraft struct {
 
 var itemSchema = schema[itemDraft]{what: "a predicate item", fields: []field[itemDraft]{
 	textField("pattern", "the path", maxPatternBytes,
-		func(d *itemDraft) *located[string] { return &d.pattern }),
+		func(d *itemDraft) *located[string] { return &d.pattern }).sentinel("compares the path as it was sent").here("paths are compared in one spelling; a pattern that no path has is refused"),
 	enumField("matchStrategy", "how pattern is compared with the path", pathMatches, int64(PathExact),
-		func(d *itemDraft) *located[int64] { return &d.match }),
+		func(d *itemDraft) *located[int64] { return &d.match }).
+		sentinel("a prefix is an Ant pattern, and one without wildcards never matches").here("such a prefix is the path and all below it"),
 	textField("host", "the host, or *.suffix", maxNameBytes,
-		func(d *itemDraft) *located[string] { return &d.host }),
-	customField("methods", "the request methods", "list of strings", decodeMethods),
+		func(d *itemDraft) *located[string] { return &d.host }).extension(),
+	methodsField(),
 	boolField("other", "what no other group matches",
-		func(d *itemDraft) *located[bool] { return &d.other }),
+		func(d *itemDraft) *located[bool] { return &d.other }).extension(),
 	nestedItems(),
 }}
+
+func methodsField() field[itemDraft] {
+	fd := customField("methods", "the request methods", typeTexts, decodeMethods).atMost(maxMethodBytes).extension()
+	fd.fewest = 1
+	return fd
+}
 
 // nestedItems refuses the group form that Sentinel's mappers know.
 func nestedItems() field[itemDraft] {

@@ -56,21 +56,20 @@ var authoritySchema = schema[authorityDraft]{what: "an authority rule", fields: 
 	[]field[authorityDraft]{
 		idField(func(d *authorityDraft) *located[string] { return &d.id }),
 		textField("resource", "the route id, or the name of an API group", maxNameBytes,
-			func(d *authorityDraft) *located[string] { return &d.resource }).require(),
-		enumField("resourceMode", "what resource names", resourceModes, int64(ModeRoute),
-			func(d *authorityDraft) *located[int64] { return &d.mode }),
+			func(d *authorityDraft) *located[string] { return &d.resource }).require().sentinel(alike),
+		modeField(func(d *authorityDraft) *located[int64] { return &d.mode }).extension(),
 		textField("limitApp", "the origins, with commas between them", maxOriginsBytes,
-			func(d *authorityDraft) *located[string] { return &d.limitApp }).require(),
+			func(d *authorityDraft) *located[string] { return &d.limitApp }).require().
+			sentinel("spaces are part of the names").here("spaces around the names are left out, with a warning"),
 		enumField("strategy", "white: only requests of these origins pass; black: theirs are refused", authorityStrategies, int64(AuthorityWhite),
-			func(d *authorityDraft) *located[int64] { return &d.strategy }),
-		enumField("onMissing", "what happens to requests without an origin: skip or block", missingChoices, int64(MissingSkip),
-			func(d *authorityDraft) *located[int64] { return &d.onMissing }),
-		mappingField("blockResponse", "what a refused request is answered with", &responseSchema,
-			func(d *authorityDraft) *located[*responseDraft] { return &d.response }),
-		boolField("shadow", "only count what would be refused",
-			func(d *authorityDraft) *located[bool] { return &d.shadow }),
+			func(d *authorityDraft) *located[int64] { return &d.strategy }).sentinel(alike),
+		enumField("onMissing", "what happens to requests without an origin", originChoices, int64(MissingSkip),
+			func(d *authorityDraft) *located[int64] { return &d.onMissing }).sentinel("they pass, a white list too").here("the same by default, with a warning"),
+		responseField(func(d *authorityDraft) *located[*responseDraft] { return &d.response }),
+		shadowField(func(d *authorityDraft) *located[bool] { return &d.shadow }),
 
-		customField("regex", "resources by regular expression; only false", "boolean", decodeResourceRegex[authorityDraft]),
+		customField("regex", "`resource` is a regular expression", typeFalse, decodeResourceRegex[authorityDraft]).
+			sentinel("for all resources that match").here("refused"),
 	},
 	ignoredFields[authorityDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
 ), mistaken: map[string]string{"origin": "limitApp", "origins": "limitApp", "apps": "limitApp"}}

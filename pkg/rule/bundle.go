@@ -82,16 +82,16 @@ type bundle struct {
 
 var bundleSchema = schema[bundle]{what: "a bundle", fields: append(bundleLists(),
 	enumField("paramCodes", "the table that the numbers of parseStrategy follow in this file", paramCodeTables, int64(ParamCodesSentinel),
-		func(b *bundle) *located[int64] { return &b.codes }),
+		func(b *bundle) *located[int64] { return &b.codes }).extension(),
 	textField("domain", "the domain that the rules of this file serve alone", maxNameBytes,
-		func(b *bundle) *located[string] { return &b.domain }),
+		func(b *bundle) *located[string] { return &b.domain }).extension(),
 )}
 
 func bundleLists() []field[bundle] {
 	var fields []field[bundle]
 	for k := range numKinds {
 		key := k.info().bundleKey
-		fields = append(fields, customField(key, "rules as in a file named …"+k.stem(), "list of mappings",
+		fd := customField(key, "rules as in a file named …"+k.stem(), typeMappings,
 			func(f *fileLoad, at spot, n *node, b *bundle) {
 				if n.kind != listNode {
 					f.fail(at, fmt.Sprintf("is %s, not a list", n.kind), "")
@@ -99,7 +99,9 @@ func bundleLists() []field[bundle] {
 					return
 				}
 				b.lists[k].set(at, n)
-			}))
+			}).of(k.object, 0).extension()
+		fd.notNull = true
+		fields = append(fields, fd)
 	}
 	return fields
 }

@@ -29,7 +29,7 @@ func TestDegradeProblems(t *testing.T) {
 		{"the number that no name has", `"timeWindow": 10, "grade": -1, "count": 5`, `error: grade: unknown number -1; there are 0 slow_ratio, 1 error_ratio, 2 error_count, avg_rt`},
 		{"unknown field", errorCount + `, "openat": "above"`, `error: unknown field "openat"; did you mean "openAt"?`},
 		{"nothing", ``, "error: count: is missing: the threshold: milliseconds, a share from 0 to 1, or a number of errors, as grade has it\n" +
-			"error: timeWindow: is missing: how many seconds the breaker stays open"},
+			"error: timeWindow: is missing: how long the breaker stays open"},
 
 		{"as Sentinel's dashboard writes it", errorCount + `, "id": 7, "app": "x", "ip": "1.1.1.1", "port": 8719, "gmtCreate": 1, "gmtModified": null, "limitApp": "default", "regex": false, "minRequestAmount": 5, "slowRatioThreshold": 1.0, "statIntervalMs": 1000`,
 			"warning: id: Sentinel's bookkeeping; ignored\nwarning: app: Sentinel's bookkeeping; ignored\nwarning: ip: Sentinel's bookkeeping; ignored\nwarning: port: Sentinel's bookkeeping; ignored\nwarning: gmtCreate: Sentinel's bookkeeping; ignored\n" +

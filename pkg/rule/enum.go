@@ -12,10 +12,10 @@ type enumeration struct {
 }
 
 type enumMember struct {
-	name    string
-	alias   string // another name for it; may be empty
-	number  int64
-	refused string // what is asked for by it, if this version does not have it
+	name   string
+	alias  string // another name for it; may be empty
+	number int64
+	known  bool // only to be refused with the reason, by what checks the rule
 }
 
 var (
@@ -36,14 +36,14 @@ var (
 	relations = &enumeration{members: []enumMember{
 		{name: "direct", number: relationDirect},
 		{name: "relate", number: relationRelate},
-		{name: "chain", number: relationChain},
+		{name: "chain", number: relationChain, known: true},
 	}}
-	// Parameters have no warm-up, which is said where the rule is checked.
+	// Parameters have no warm-up.
 	paramBehaviors = &enumeration{members: []enumMember{
 		{name: "reject", number: int64(BehaviorReject)},
-		{name: "warm_up", number: int64(BehaviorWarmUp)},
+		{name: "warm_up", number: int64(BehaviorWarmUp), known: true},
 		{name: "queue", alias: "uniform_queueing", number: int64(BehaviorQueue)},
-		{name: "warm_up_queue", number: int64(BehaviorWarmUpQueue)},
+		{name: "warm_up_queue", number: int64(BehaviorWarmUpQueue), known: true},
 	}}
 	matchStrategies = &enumeration{members: []enumMember{
 		{name: "exact", number: int64(MatchExact)},
@@ -58,7 +58,7 @@ var (
 	}}
 	intervalUnits = &enumeration{members: []enumMember{
 		{name: "second", number: 0},
-		{name: "minute", number: int64(BehaviorWarmUp)},
+		{name: "minute", number: 1},
 		{name: "hour", number: 2},
 		{name: "day", number: 3},
 	}}
@@ -70,6 +70,12 @@ var (
 	missingChoices = &enumeration{byName: true, members: []enumMember{
 		{name: "skip", number: int64(MissingSkip)},
 		{name: "limit", number: int64(MissingLimit)},
+		{name: "block", number: int64(MissingBlock)},
+	}}
+	// Requests without an origin have none by which they could be limited together.
+	originChoices = &enumeration{byName: true, members: []enumMember{
+		{name: "skip", number: int64(MissingSkip)},
+		{name: "limit", number: int64(MissingLimit), known: true},
 		{name: "block", number: int64(MissingBlock)},
 	}}
 	overflowChoices = &enumeration{byName: true, members: []enumMember{
@@ -91,7 +97,7 @@ const (
 
 	relationDirect = 0
 	relationRelate = 1
-	relationChain  = 2 // known, to be refused with the reason
+	relationChain  = 2
 )
 
 // find looks a value up as written. The reason says why there is none.
@@ -139,23 +145,23 @@ func (e *enumeration) nameOf(number int64) string {
 func (e *enumeration) names() []string {
 	var names []string
 	for _, m := range e.members {
-		if m.refused == "" {
+		if !m.known {
 			names = append(names, m.name)
 		}
 	}
 	return names
 }
 
-// list names every value, numbers first, and says which of them are refused.
+// list names every value that is taken, numbers first.
 func (e *enumeration) list() string {
 	var words []string
 	for _, m := range e.members {
+		if m.known {
+			continue
+		}
 		word := m.name
 		if m.number != noNumber && !e.byName {
 			word = fmt.Sprintf("%d %s", m.number, m.name)
-		}
-		if m.refused != "" {
-			word += " (not supported yet)"
 		}
 		words = append(words, word)
 	}

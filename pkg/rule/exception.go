@@ -19,16 +19,17 @@ type exceptionDraft struct {
 
 var exceptionSchema = schema[exceptionDraft]{what: "an item of paramFlowItemList", fields: []field[exceptionDraft]{
 	textField("object", "the value that it is for", maxValueBytes,
-		func(d *exceptionDraft) *located[string] { return &d.object }).require(),
+		func(d *exceptionDraft) *located[string] { return &d.object }).require().sentinel(alike),
 	amountField("count", "what stands for the rule's count", "", "write 0 to block the value",
-		func(d *exceptionDraft) *located[amount] { return &d.count }).require(),
+		func(d *exceptionDraft) *located[amount] { return &d.count }).require().in("requests").sentinel("a whole number").here("in the steps of the rule's own count"),
 	enumField("classType", "how object is read: as the text of a Java type", classTypes, classString,
-		func(d *exceptionDraft) *located[int64] { return &d.class }),
+		func(d *exceptionDraft) *located[int64] { return &d.class }).sentinel("another type is read as a string").here("another type is refused"),
 }}
 
 // exceptionsField is the list of values with counts of their own.
 func exceptionsField() field[limitDraft] {
-	return customField("paramFlowItemList", "values of the parameter that have a count of their own", "list of mappings", decodeExceptions)
+	return customField("paramFlowItemList", "values of the parameter that have a count of their own", typeMappings, decodeExceptions).
+		of(exceptionSchema.object, 0)
 }
 
 func decodeExceptions(f *fileLoad, at spot, n *node, d *limitDraft) {

@@ -13,18 +13,10 @@ type schema[T any] struct {
 	mistaken map[string]string // names that other kinds have for a field, with its name here
 }
 
-// field declares one field. The description is data; the functions, made by the constructors below,
-// hold to it.
+// field declares one field, and how it is read. The functions, made by the constructors below, hold to the
+// declaration.
 type field[T any] struct {
-	name     string
-	doc      string // what it says, in a few words
-	typ      string // string, integer, number, boolean, mapping, list of strings, list of mappings; empty: any
-	min, max int64  // of an integer; bytes of a string
-	def      string // what stands for it when absent, as JSON; empty: nothing
-	enum     *enumeration
-	required bool
-	ignored  bool   // known to carry nothing for us
-	refused  string // what it asks for, which this version does not have
+	declaration
 
 	decode func(f *fileLoad, at spot, n *node, into *T)
 	absent func(into *T) // nil: nothing to do
@@ -38,6 +30,12 @@ func (fd field[T]) require() field[T] {
 // optional is a field without a default, for which nothing stands when it is absent.
 func (fd field[T]) optional() field[T] {
 	fd.def, fd.absent = "", nil
+	return fd
+}
+
+// quiet is a field whose default is no news, because another field says what holds then.
+func (fd field[T]) quiet() field[T] {
+	fd.def = ""
 	return fd
 }
 
@@ -57,7 +55,7 @@ func (l *located[V]) invalid(at spot) { l.at, l.given, l.ok = at, true, false }
 func (l *located[V]) preset(v V) { l.v, l.ok = v, true }
 
 func textField[T any](name, doc string, maxBytes int64, into func(*T) *located[string]) field[T] {
-	return field[T]{name: name, doc: doc, typ: "string", max: maxBytes,
+	return field[T]{declaration: declaration{name: name, doc: doc, typ: typeText, max: maxBytes},
 		decode: func(f *fileLoad, at spot, n *node, t *T) {
 			f.text(at, n, maxBytes, into(t))
 		},
@@ -74,7 +72,7 @@ func textDefault[T any](name, doc string, maxBytes int64, def string, into func(
 }
 
 func integerField[T any](name, doc string, minimum, maximum, def int64, into func(*T) *located[int64]) field[T] {
-	return field[T]{name: name, doc: doc, typ: "integer", min: minimum, max: maximum, def: strconv.FormatInt(def, 10),
+	return field[T]{declaration: declaration{name: name, doc: doc, typ: typeInteger, min: minimum, max: maximum, def: strconv.FormatInt(def, 10)},
 		decode: func(f *fileLoad, at spot, n *node, t *T) {
 			f.integer(at, n, minimum, maximum, into(t))
 		},
@@ -84,7 +82,7 @@ func integerField[T any](name, doc string, minimum, maximum, def int64, into fun
 
 // amountField takes a number of 0 or more, exactly. A def of "" is none.
 func amountField[T any](name, doc, def, negativeFix string, into func(*T) *located[amount]) field[T] {
-	fd := field[T]{name: name, doc: doc, typ: "number", def: def,
+	fd := field[T]{declaration: declaration{name: name, doc: doc, typ: typeAmount, def: def},
 		decode: func(f *fileLoad, at spot, n *node, t *T) {
 			f.amount(at, n, negativeFix, into(t))
 		},
@@ -97,7 +95,7 @@ func amountField[T any](name, doc, def, negativeFix string, into func(*T) *locat
 }
 
 func boolField[T any](name, doc string, into func(*T) *located[bool]) field[T] {
-	return field[T]{name: name, doc: doc, typ: "boolean", def: "false",
+	return field[T]{declaration: declaration{name: name, doc: doc, typ: typeBoolean, def: "false"},
 		decode: func(f *fileLoad, at spot, n *node, t *T) {
 			f.boolean(at, n, into(t))
 		},
@@ -106,7 +104,7 @@ func boolField[T any](name, doc string, into func(*T) *located[bool]) field[T] {
 }
 
 func enumField[T any](name, doc string, e *enumeration, def int64, into func(*T) *located[int64]) field[T] {
-	return field[T]{name: name, doc: doc, enum: e, def: strconv.Quote(e.nameOf(def)),
+	return field[T]{declaration: declaration{name: name, doc: doc, enum: e, def: strconv.Quote(e.nameOf(def))},
 		decode: func(f *fileLoad, at spot, n *node, t *T) {
 			f.choice(at, n, e, into(t))
 		},
@@ -115,7 +113,7 @@ func enumField[T any](name, doc string, e *enumeration, def int64, into func(*T)
 }
 
 func mappingField[T, U any](name, doc string, s *schema[U], into func(*T) *located[*U]) field[T] {
-	return field[T]{name: name, doc: doc, typ: "mapping",
+	return field[T]{declaration: declaration{name: name, doc: doc, typ: typeMapping, nested: s.object},
 		decode: func(f *fileLoad, at spot, n *node, t *T) {
 			u := new(U)
 			if decodeMapping(f, s, at, n, u) {
@@ -129,15 +127,15 @@ func mappingField[T, U any](name, doc string, s *schema[U], into func(*T) *locat
 }
 
 // customField is a field with a decoding of its own.
-func customField[T any](name, doc, typ string, decode func(f *fileLoad, at spot, n *node, into *T)) field[T] {
-	return field[T]{name: name, doc: doc, typ: typ, decode: decode}
+func customField[T any](name, doc string, typ fieldType, decode func(f *fileLoad, at spot, n *node, into *T)) field[T] {
+	return field[T]{declaration: declaration{name: name, doc: doc, typ: typ}, decode: decode}
 }
 
 // ignoredFields are known, mean nothing here, and are reported as such.
 func ignoredFields[T any](names ...string) []field[T] {
 	var fields []field[T]
 	for _, name := range names {
-		fields = append(fields, field[T]{name: name, doc: "Sentinel's bookkeeping; ignored", ignored: true,
+		fields = append(fields, field[T]{declaration: declaration{name: name, doc: "Sentinel's bookkeeping; ignored", ignored: true},
 			decode: func(f *fileLoad, at spot, _ *node, _ *T) { f.ignore(name, at) },
 		})
 	}
@@ -146,7 +144,7 @@ func ignoredFields[T any](names ...string) []field[T] {
 
 // refusedField is one that asks for something this version does not have.
 func refusedField[T any](name, what string) field[T] {
-	return field[T]{name: name, doc: what, refused: what,
+	return field[T]{declaration: declaration{name: name, doc: what, refused: what},
 		decode: func(f *fileLoad, at spot, _ *node, _ *T) { f.unsupported(at, what) },
 	}
 }
@@ -205,7 +203,7 @@ func decodeMapping[T any](f *fileLoad, s *schema[T], at spot, n *node, into *T) 
 			continue
 		}
 		if fd.required {
-			f.fail(at.missing(fd.name), fmt.Sprintf("is missing: %s", fd.doc), "")
+			f.fail(at.missing(fd.name), "is missing: "+withoutTicks(fd.doc), "")
 		} else if fd.absent != nil {
 			fd.absent(into)
 		}

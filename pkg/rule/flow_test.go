@@ -20,7 +20,7 @@ func TestFlowProblems(t *testing.T) {
 		{"interval and unit", `"count": 60, "limitApp": "default", "interval": 1`, `error: unknown field "interval"; did you mean "intervalSec"?`},
 		{"gateway spelling", `"count": 60, "limitApp": "default", "maxQueueingTimeoutMs": 1`, `error: unknown field "maxQueueingTimeoutMs"; did you mean "maxQueueingTimeMs"?`},
 		{"golang spelling", `"threshold": 1, "count": 1, "relationStrategy": 1`, "error: unknown field \"threshold\"; did you mean \"count\"?\nerror: unknown field \"relationStrategy\"; did you mean \"strategy\"?"},
-		{"unknown number", `"count": 1, "strategy": 5`, `error: strategy: unknown number 5; there are 0 direct, 1 relate, 2 chain`},
+		{"unknown number", `"count": 1, "strategy": 5`, `error: strategy: unknown number 5; there are 0 direct, 1 relate`},
 		{"unknown behaviour", `"count": 1, "controlBehavior": 9`, `error: controlBehavior: unknown number 9; there are 0 reject, 1 warm_up, 2 queue, 3 warm_up_queue`},
 		{"cluster", `"count": 1, "clusterMode": true`, `error: clusterMode: cluster mode is not supported: each sidecard counts for itself; fix: write false, and divide count by the number of instances`},
 		{"sampleCount", `"count": 1, "sampleCount": 7`, `error: sampleCount: 7 does not divide the interval of 1000 ms; fix: write 5 or 8`},

@@ -17,7 +17,7 @@ const (
 // idField is the name that a user gives a rule: a string. A number is the row number that Sentinel's
 // dashboard keeps rules under.
 func idField[T any](into func(*T) *located[string]) field[T] {
-	return customField("id", "a name for the rule, kept when the rule changes", "string", func(f *fileLoad, at spot, n *node, t *T) {
+	fd := customField("id", "a name for the rule, kept when the rule changes; by default what it limits, in words", typeText, func(f *fileLoad, at spot, n *node, t *T) {
 		if n.kind == numberNode {
 			f.ignore("id", at)
 			return
@@ -27,7 +27,9 @@ func idField[T any](into func(*T) *located[string]) field[T] {
 		if id.ok {
 			id.ok = f.checkID(at, id.v)
 		}
-	})
+	}).atMost(maxIDBytes).sentinel("the number of a row in its dashboard").here("a number is ignored")
+	fd.numberID = true
+	return fd
 }
 
 // checkID reports an id that could not stand in a header as it is.

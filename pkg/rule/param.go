@@ -24,15 +24,17 @@ type strategy struct {
 
 var paramSchema = schema[paramDraft]{what: "a parameter item", fields: append(
 	[]field[paramDraft]{
-		customField("parseStrategy", "where the parameter is", "string", decodeStrategy).require(),
+		strategyField(),
 		textField("fieldName", "the name of the header, URL parameter, cookie or path variable", maxFieldNameBytes,
-			func(d *paramDraft) *located[string] { return &d.fieldName }),
+			func(d *paramDraft) *located[string] { return &d.fieldName }).sentinel("the first value of that name").here("the same; a number of parseStrategy that makes no sense beside it is an error with both readings"),
 		textField("template", "with path_param: the path, with the variable in braces; without it, the items of the API group say", maxPatternBytes,
-			func(d *paramDraft) *located[string] { return &d.template }),
+			func(d *paramDraft) *located[string] { return &d.template }).extension(),
 		textField("pattern", "limit only values that match this", maxPatternBytes,
-			func(d *paramDraft) *located[string] { return &d.pattern }),
+			func(d *paramDraft) *located[string] { return &d.pattern }).
+			sentinel("values that do not match share a limit of 10000000, which a client can get by sending `$NM`").here("values that do not match are not limited by the rule"),
 		enumField("matchStrategy", "how pattern is compared", matchStrategies, int64(MatchExact),
-			func(d *paramDraft) *located[int64] { return &d.match }),
+			func(d *paramDraft) *located[int64] { return &d.match }).
+			sentinel("prefix, and an expression that does not compile, limit every value").here("all four; an expression is RE2, for the whole value, and must compile"),
 	},
 	ignoredFields[paramDraft]("index")...,
 )}
@@ -67,6 +69,13 @@ var strategyTables = [...]enumeration{
 		{name: "url_param", number: 0}, {name: pathParam, number: 1}, {name: "header", number: 2}, {name: "cookie", number: 3}, {name: "client_ip", number: 4},
 		{name: "host", number: noNumber},
 	}},
+}
+
+func strategyField() field[paramDraft] {
+	fd := customField("parseStrategy", "where the parameter is", "", decodeStrategy).require().
+		sentinel("its own numbers only; with an unknown one the rule never limits").here("names, and the numbers of the table that `paramCodes` names; an unknown one is refused")
+	fd.enum = &strategyTables[ParamCodesSentinel] // which has all names, and numbers as many as the other
+	return fd
 }
 
 func decodeStrategy(f *fileLoad, at spot, n *node, d *paramDraft) {

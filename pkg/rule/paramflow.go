@@ -12,48 +12,42 @@ var paramFlowSchema = schema[limitDraft]{what: "a hot-parameter rule", fields: a
 	[]field[limitDraft]{
 		idField(func(d *limitDraft) *located[string] { return &d.id }),
 		textField("resource", "the route id, or the name of an API group", maxNameBytes,
-			func(d *limitDraft) *located[string] { return &d.resource }).require(),
-		enumField("resourceMode", "what resource names", resourceModes, int64(ModeRoute),
-			func(d *limitDraft) *located[int64] { return &d.mode }),
-		enumField("grade", "what is limited", grades, gradeQPS,
-			func(d *limitDraft) *located[int64] { return &d.grade }),
-		amountField("count", "how many requests of each value may pass in durationInSec, or be under way at a time", "", "write 0 to block everything",
-			func(d *limitDraft) *located[amount] { return &d.count }).require(),
+			func(d *limitDraft) *located[string] { return &d.resource }).require().sentinel(alike),
+		modeField(func(d *limitDraft) *located[int64] { return &d.mode }).extension(),
+		gradeField().sentinel(alike),
+		countField("how many requests of each value may pass in `durationInSec`, or be under way at a time"),
 		integerField("paramIdx", "the place of the argument whose values are limited, from 0 on; -1 is the last one", -MaxArguments, MaxArguments-1, 0,
-			func(d *limitDraft) *located[int64] { return &d.paramIdx }).optional(),
-		textField("paramKey", "in place of paramIdx: the attribute whose values are limited", maxFieldNameBytes,
-			func(d *limitDraft) *located[string] { return &d.paramKey }),
-		integerField("durationInSec", "the interval in seconds", 1, maxIntervalSec, 1,
-			func(d *limitDraft) *located[int64] { return &d.intervalSec }),
-		integerField("burstCount", "requests of a value above count that may pass at once", 0, 1<<31-1, 0,
-			func(d *limitDraft) *located[int64] { return &d.burst }),
+			func(d *limitDraft) *located[int64] { return &d.paramIdx }).optional().
+			sentinel("required").here("either this or `paramKey`"),
+		textField("paramKey", "in place of `paramIdx`: the attribute whose values are limited", maxFieldNameBytes,
+			func(d *limitDraft) *located[string] { return &d.paramKey }).extension(),
+		intervalField("durationInSec").
+			sentinel("a bucket per value, which is filled again once more than the interval has passed").
+			here("a window that slides by slots, see `window`"),
+		burstField("burstCount", "requests of a value above `count` that may pass at once").
+			sentinel("tokens above `count` in the bucket").here("the window's limit is `count` + `burstCount`, and a bucket of both, filled at the rate, stands beside it"),
 		enumField("controlBehavior", "what happens above the limit", paramBehaviors, int64(BehaviorReject),
-			func(d *limitDraft) *located[int64] { return &d.behavior }),
-		integerField("maxQueueingTimeMs", "the wait of queueing from which on a request is refused; means nothing without queueing", 0, 1<<31-1, 0,
-			func(d *limitDraft) *located[int64] { return &d.maxQueueing }),
-		exceptionsField(),
+			func(d *limitDraft) *located[int64] { return &d.behavior }).sentinel("1 and 3 act as 0").here("1 and 3 are refused"),
+		queueingField("maxQueueingTimeMs", "the wait of queueing from which on a request is refused", 0).sentinel(alike),
+		exceptionsField().sentinel("leaves out items that it cannot read").here("refuses them"),
 
-		enumField("window", "how the limit holds over time", windowModes, int64(WindowAligned),
-			func(d *limitDraft) *located[int64] { return &d.window }),
-		integerField("sampleCount", "slots of the window", 1, maxSampleCount, keyedSampleCount,
-			func(d *limitDraft) *located[int64] { return &d.sampleCount }),
+		windowField(),
+		sampleCountField("slots of the window", keyedSampleCount),
 		enumField("onMissing", "what happens to requests without the parameter", missingChoices, int64(MissingSkip),
-			func(d *limitDraft) *located[int64] { return &d.onMissing }),
-		integerField("maxKeys", "most parameter values tracked at a time", 1, maxMaxKeys, defaultMaxKeys,
-			func(d *limitDraft) *located[int64] { return &d.maxKeys }),
-		enumField("overflow", "what happens to values beyond maxKeys", overflowChoices, int64(OverflowSketch),
-			func(d *limitDraft) *located[int64] { return &d.overflow }),
-		integerField("leaseMs", "how long a call under way counts if its end is not reported, with grade concurrency", minLeaseMs, maxLeaseMs, defaultLeaseMs,
+			func(d *limitDraft) *located[int64] { return &d.onMissing }).sentinel("they are not limited"),
+		maxKeysField(),
+		overflowField(),
+		leaseField("how long a call under way counts if its end is not reported, with grade concurrency",
 			func(d *limitDraft) *located[int64] { return &d.lease }),
-		mappingField("blockResponse", "what a refused request is answered with", &responseSchema,
-			func(d *limitDraft) *located[*responseDraft] { return &d.response }),
-		boolField("shadow", "only count what would be refused",
-			func(d *limitDraft) *located[bool] { return &d.shadow }),
+		responseField(func(d *limitDraft) *located[*responseDraft] { return &d.response }),
+		shadowField(func(d *limitDraft) *located[bool] { return &d.shadow }),
 
-		customField("clusterMode", "shared limits; only false", "boolean", decodeClusterMode),
-		customField("limitApp", "whose calls are limited; only default, which is everybody's", "string", decodeEverybody),
-		customField("regex", "the resource as an expression; only false", "boolean", decodeNoExpression),
-		customField("rule", "where Sentinel's dashboard keeps the rule of a record", "mapping", decodeRecord),
+		clusterField(),
+		customField("limitApp", "whose calls are limited: `default`, which is everybody's", typeText, decodeEverybody).
+			atMost(maxNameBytes).sentinel("reads it, and limits everybody's").here("refuses another"),
+		customField("regex", "`resource` is a regular expression", typeFalse, decodeNoExpression).
+			sentinel("reads it, and takes `resource` for a name"),
+		recordField(),
 	},
 	ignoredFields[limitDraft]("clusterConfig", "app", "ip", "port", "gmtCreate", "gmtModified")...,
 ), mistaken: map[string]string{
@@ -87,6 +81,13 @@ func decodeNoExpression(f *fileLoad, at spot, n *node, _ *limitDraft) {
 	if on.ok && on.v {
 		f.fail(at, "is not for hot-parameter rules: Sentinel reads it and takes resource for a name", "write a rule for each resource, or an API group")
 	}
+}
+
+// recordField is where Sentinel's dashboard keeps the rule of a record.
+func recordField() field[limitDraft] {
+	fd := refusedField[limitDraft]("rule", "the record that Sentinel's dashboard keeps of a rule")
+	fd.decode = decodeRecord
+	return fd
 }
 
 func decodeRecord(f *fileLoad, at spot, n *node, _ *limitDraft) {

@@ -28,10 +28,10 @@ type responseDraft struct {
 
 var responseSchema = schema[responseDraft]{what: "a block response", fields: []field[responseDraft]{
 	textField("contentType", "the media type of body; plain text by default", maxContentTypeBytes,
-		func(d *responseDraft) *located[string] { return &d.contentType }),
+		func(d *responseDraft) *located[string] { return &d.contentType }).extension(),
 	textField("body", "the body, with placeholders", maxBodyBytes,
-		func(d *responseDraft) *located[string] { return &d.body }),
-	customField("headers", "headers by name, their values with placeholders", "mapping", decodeHeaders),
+		func(d *responseDraft) *located[string] { return &d.body }).extension(),
+	headersField(),
 }}
 
 // ParseBlockResponse reads a block response from the value that a YAML file has for blockResponse,

@@ -13,6 +13,12 @@ const (
 	maxHeaderValueBytes = 4 << 10
 )
 
+func headersField() field[responseDraft] {
+	fd := customField("headers", "headers by name, their values with placeholders", typeHeaders, decodeHeaders).atMost(maxHeaderValueBytes).extension()
+	fd.most = maxHeaders
+	return fd
+}
+
 func decodeHeaders(f *fileLoad, at spot, n *node, d *responseDraft) {
 	d.headers.invalid(at)
 	if n.kind != mappingNode {

@@ -95,12 +95,9 @@ func (f *fileLoad) boolean(at spot, n *node, into *located[bool]) {
 func (f *fileLoad) choice(at spot, n *node, e *enumeration, into *located[int64]) {
 	into.invalid(at)
 	m, reason := e.find(n)
-	switch {
-	case reason != "":
+	if reason != "" {
 		f.fail(at, reason, "")
-	case m.refused != "":
-		f.unsupported(at, m.refused)
-	default:
-		into.set(at, m.number)
+		return
 	}
+	into.set(at, m.number)
 }

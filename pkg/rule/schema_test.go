@@ -40,7 +40,13 @@ func everyField[T any](t *testing.T, s *schema[T], mapping, file, around string)
 		if fd.typ == "" && fd.enum == nil && !fd.ignored && fd.refused == "" {
 			t.Errorf("%s: field %s has no type", s.what, fd.name)
 		}
-		if fd.min > fd.max || fd.typ == "integer" && fd.def != "" && !(&node{kind: numberNode, text: fd.def}).within(fd.min, fd.max) {
+		if !fd.ignored && fd.refused == "" && fd.upstream == "" {
+			t.Errorf("%s: field %s does not say what Sentinel does", s.what, fd.name)
+		}
+		if (fd.typ == typeMapping || fd.typ == typeMappings) && fd.nested == nil {
+			t.Errorf("%s: field %s does not say what is in it", s.what, fd.name)
+		}
+		if fd.min > fd.max || fd.typ == typeInteger && fd.def != "" && !(&node{kind: numberNode, text: fd.def}).within(fd.min, fd.max) {
 			t.Errorf("%s: field %s: %s is not from %d to %d", s.what, fd.name, fd.def, fd.min, fd.max)
 		}
 		// No field takes a list of lists of nulls. The field must not be there already.
@@ -67,7 +73,7 @@ func everyField[T any](t *testing.T, s *schema[T], mapping, file, around string)
 				t.Errorf("%s: ignored field %s: %v", s.what, fd.name, p)
 			}
 		case fd.refused != "":
-			if p.Severity != Error || !strings.Contains(p.Message, "not supported") {
+			if p.Severity != Error || strings.Contains(p.Message, "unknown field") {
 				t.Errorf("%s: refused field %s: %v", s.what, fd.name, p)
 			}
 		case p.Severity != Error || strings.Contains(p.Message, "unknown field"):
@@ -84,7 +90,7 @@ func (n *node) within(minimum, maximum int64) bool {
 // TestEveryEnumerationMember reads each value by number, by name and by its other name.
 func TestEveryEnumerationMember(t *testing.T) {
 	t.Parallel()
-	all := []*enumeration{resourceModes, grades, controlBehaviors, paramBehaviors, classTypes, relations, matchStrategies, pathMatches, intervalUnits, windowModes, missingChoices, overflowChoices, paramCodeTables, degradeGrades, openAtChoices, slidingTypes, &strategyTables[0], &strategyTables[1]}
+	all := []*enumeration{resourceModes, grades, controlBehaviors, paramBehaviors, classTypes, relations, matchStrategies, pathMatches, intervalUnits, windowModes, missingChoices, originChoices, authorityStrategies, overflowChoices, paramCodeTables, degradeGrades, openAtChoices, slidingTypes, &strategyTables[0], &strategyTables[1]}
 	for _, e := range all {
 		for _, want := range e.members {
 			forms := []*node{{kind: stringNode, text: want.name}}

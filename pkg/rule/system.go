@@ -55,29 +55,28 @@ type systemDraft struct {
 var systemSchema = schema[systemDraft]{what: "a system rule", fields: append(
 	[]field[systemDraft]{
 		idField(func(d *systemDraft) *located[string] { return &d.id }),
-		figureField("highestSystemLoad", "refuse while the load average of a minute is above it, and more calls are under way than the system copes with; negative: not looked at",
-			func(d *systemDraft) *located[amount] { return &d.load }),
-		figureField("highestCpuUsage", "refuse while the use of the processors is above it, from 0 to 1; negative: not looked at",
-			func(d *systemDraft) *located[amount] { return &d.cpu }),
-		figureField("qps", "how many calls may pass per second, with their hits; negative: not looked at",
-			func(d *systemDraft) *located[amount] { return &d.qps }),
-		figureField("avgRt", "refuse while calls took more milliseconds on average over the last second; negative: not looked at",
-			func(d *systemDraft) *located[amount] { return &d.avgRT }),
-		figureField("maxThread", "refuse while more calls than this are under way; negative: not looked at",
-			func(d *systemDraft) *located[amount] { return &d.maxThread }),
-		integerField("leaseMs", "how long a call counts if its end is not reported", minLeaseMs, maxLeaseMs, defaultLeaseMs,
+		figureField("highestSystemLoad", "refuse while the load average of a minute is above it, and more calls are under way than the system copes with",
+			func(d *systemDraft) *located[amount] { return &d.load }).here("needs `systemStat.load` in the daemon's configuration"),
+		figureField("highestCpuUsage", "refuse while the use of the processors is above it, from 0 to 1",
+			func(d *systemDraft) *located[amount] { return &d.cpu }).
+			sentinel("of the machine, or of the process if that is more").here("of the cgroup that `systemStat.cgroup` names in the daemon's configuration"),
+		figureField("qps", "how many calls may pass per second, with their hits",
+			func(d *systemDraft) *located[amount] { return &d.qps }).in("calls per s").here("exact fractions"),
+		wholeField("avgRt", "refuse while calls took more on average over the last second",
+			func(d *systemDraft) *located[amount] { return &d.avgRT }).in("ms"),
+		wholeField("maxThread", "refuse while more calls than this are under way",
+			func(d *systemDraft) *located[amount] { return &d.maxThread }).in("calls"),
+		leaseField("how long a call counts if its end is not reported",
 			func(d *systemDraft) *located[int64] { return &d.lease }),
-		mappingField("blockResponse", "what a refused request is answered with", &responseSchema,
-			func(d *systemDraft) *located[*responseDraft] { return &d.response }),
-		boolField("shadow", "only count what would be refused",
-			func(d *systemDraft) *located[bool] { return &d.shadow }),
+		responseField(func(d *systemDraft) *located[*responseDraft] { return &d.response }),
+		shadowField(func(d *systemDraft) *located[bool] { return &d.shadow }),
 	},
 	ignoredFields[systemDraft]("resource", "limitApp", "regex", "grade", "app", "ip", "port", "gmtCreate", "gmtModified")...,
 ), mistaken: map[string]string{"load": "highestSystemLoad", "cpu": "highestCpuUsage", "avgRT": "avgRt", "maxThreads": "maxThread", "concurrency": "maxThread"}}
 
 // figureField takes a number of which a negative one, which Sentinel's dashboard writes, is none.
 func figureField(name, doc string, into func(*systemDraft) *located[amount]) field[systemDraft] {
-	return customField(name, doc, "number", func(f *fileLoad, at spot, n *node, d *systemDraft) {
+	return customField(name, doc+"; a negative number is none", typeFigure, func(f *fileLoad, at spot, n *node, d *systemDraft) {
 		l := into(d)
 		l.invalid(at)
 		if !f.isNumber(at, n) {
@@ -93,7 +92,14 @@ func figureField(name, doc string, into func(*systemDraft) *located[amount]) fie
 			return
 		}
 		l.set(at, amount{text: n.text, exact: exact})
-	})
+	}).sentinel(alike)
+}
+
+// wholeField is a figure that must be whole.
+func wholeField(name, doc string, into func(*systemDraft) *located[amount]) field[systemDraft] {
+	fd := figureField(name, doc, into).atMost(maxFigure)
+	fd.typ = typeWhole
+	return fd
 }
 
 // system reads one system rule and adds it to the set if nothing is wrong with it.

@@ -17,10 +17,10 @@ const (
 // dashboards write them all the same.
 func warmUpFields() []field[limitDraft] {
 	return []field[limitDraft]{
-		integerField("warmUpPeriodSec", "how many seconds it takes until count is allowed; means nothing without warm-up", 1, maxWarmUpSec, defaultWarmUpSec,
-			func(d *limitDraft) *located[int64] { return &d.warmUp }),
-		integerField("coldFactor", "after a quiet time count/coldFactor is allowed; means nothing without warm-up", 2, maxColdFactor, defaultColdFactor,
-			func(d *limitDraft) *located[int64] { return &d.coldFactor }),
+		integerField("warmUpPeriodSec", "how long it takes until `count` is allowed; means nothing without warm-up", 1, maxWarmUpSec, defaultWarmUpSec,
+			func(d *limitDraft) *located[int64] { return &d.warmUp }).in("s").sentinel("only in flow rules"),
+		integerField("coldFactor", "after a quiet time `count`/`coldFactor` is allowed; means nothing without warm-up", 2, maxColdFactor, defaultColdFactor,
+			func(d *limitDraft) *located[int64] { return &d.coldFactor }).sentinel("3, or a property of the process; a count below it blocks everything").here("one request an interval passes at least"),
 	}
 }
 

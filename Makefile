@@ -128,6 +128,7 @@ bench: build ## Run the benchmarks, then the daemon beside a bare gRPC server, a
 docs: ## Rewrite the tables of docs/metrics.md and docs/rules.md, and docs/schema, from the declarations
 	$(GO) test ./internal/metrics -run TestPageIsTheTable -update
 	$(GO) test ./pkg/rule -run 'TestRulesPage|TestPublishedSchemas' -update
+	$(GO) test ./cmd/sidecard -run TestCheckOfBrokenFiles -update
 
 .PHONY: semantics
 semantics: ## Measure what every kind of window admits, rewrite docs/semantics.md and its plots

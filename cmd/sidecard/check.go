@@ -26,6 +26,8 @@ With --schema, print the JSON Schema of the files of a kind for an editor, and c
 	}
 	codes, _ := lookupSetting("paramCodes")
 	addFlag(cmd, codes, defaults().ParamCodes.String())
+	patience, _ := lookupSetting("envoyTimeout")
+	addFlag(cmd, patience, defaults().Patience.String())
 	rules := cmd.Flags().Bool("print", false, "show the rules as the daemon would apply them")
 	schema := cmd.Flags().String("schema", "", "print the JSON Schema of a `kind`: "+strings.Join(rule.SchemaNames(), ", "))
 	output := outputFlag(cmd)
@@ -43,8 +45,10 @@ With --schema, print the JSON Schema of the files of a kind for an editor, and c
 			return printSchema(p, *schema)
 		}
 		c := defaults()
-		if err := overlay(p, cmd.Flags(), codes, &c); err != nil {
-			return usageError{err}
+		for _, s := range []setting{codes, patience} {
+			if err := overlay(p, cmd.Flags(), s, &c); err != nil {
+				return usageError{err}
+			}
 		}
 		if err := output.check(); err != nil {
 			return err

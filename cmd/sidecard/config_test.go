@@ -63,6 +63,7 @@ adminHosts: []
 pprof: false
 paramCodes: sentinel
 shadow: false
+envoyTimeout: 0s
 log:
   level: info
   format: json
@@ -119,6 +120,7 @@ func TestPrecedence(t *testing.T) {
 		{key: "pprof", inFile: "true", inVariable: "false", asFlag: "true", line: "pprof: %s\n"},
 		{key: "paramCodes", inFile: "url-first", inVariable: "sentinel", asFlag: "url-first", line: "paramCodes: %s\n"},
 		{key: "shadow", inFile: "true", inVariable: "false", asFlag: "true", line: "shadow: %s\n"},
+		{key: "envoyTimeout", inFile: "1s", inVariable: "250ms", asFlag: "0", line: "envoyTimeout: %s\n", wantFlags: "0s"},
 		{key: "log.level", inFile: "warn", inVariable: "error", asFlag: "debug", line: "log:\n  level: %s\n"},
 		{key: "log.format", inFile: "console", inVariable: "json", asFlag: "console", line: "  format: %s\n"},
 		{key: "limits.waiting", inFile: "40", inVariable: "41", line: "  waiting: %s\n"},
@@ -227,6 +229,7 @@ listen: [unix:/x.sock, "unix:@y", off]
 status: off
 paramCodes: url-first
 shadow: true
+envoyTimeout: 250ms
 log: {level: debug, format: console}
 mapping: {shop: {user: header.x-user-id, "a:b": query.q}, other: {}}
 blockResponse:

@@ -19,6 +19,7 @@ type printedConfig struct {
 	Pprof      bool     `yaml:"pprof"`
 	ParamCodes string   `yaml:"paramCodes"`
 	Shadow     bool     `yaml:"shadow"`
+	Patience   string   `yaml:"envoyTimeout"`
 	Log        struct {
 		Level  string `yaml:"level"`
 		Format string `yaml:"format"`
@@ -79,7 +80,7 @@ func (c config) print(w io.Writer) error {
 	var p printedConfig
 	p.Rules, p.Listen, p.HTTP, p.Status = c.Rules, c.Listen, c.HTTP, c.Status
 	p.Admin, p.AdminHosts, p.Pprof = c.Admin.Addr, c.Admin.Hosts, c.Admin.Pprof
-	p.ParamCodes, p.Shadow = c.ParamCodes.String(), c.Shadow
+	p.ParamCodes, p.Shadow, p.Patience = c.ParamCodes.String(), c.Shadow, c.Patience.String()
 	p.Log.Level, p.Log.Format = c.LogLevel.String(), c.LogFormat
 	p.Mapping = c.Mapping
 	if b := c.Block; b != nil {

@@ -19,7 +19,7 @@ docs/configuration.md.`,
 	d := defaults()
 	fallbacks := map[string]string{
 		"rules": defaultRules, "listen": defaultListen, "http": defaultHTTP, "status": defaultStatus, "admin": d.Admin.Addr, "paramCodes": d.ParamCodes.String(),
-		"log.level": d.LogLevel.String(), "log.format": d.LogFormat, "drain": d.Drain.String(),
+		"log.level": d.LogLevel.String(), "log.format": d.LogFormat, "drain": d.Drain.String(), "envoyTimeout": d.Patience.String(),
 	}
 	for _, s := range settings() {
 		if s.flag != "" {

@@ -27,6 +27,7 @@ type config struct {
 	Admin      adminConfig
 	ParamCodes rule.ParamCodes
 	Shadow     bool
+	Patience   time.Duration // of Envoy's filter; 0: not known
 	LogLevel   zerolog.Level
 	LogFormat  string
 	Mapping    map[string]map[string]string // domain, descriptor key, attribute
@@ -135,6 +136,8 @@ func settings() []setting {
 			set: func(c *config, v []string) error { return setParamCodes(&c.ParamCodes, v[0]) }},
 		{key: "shadow", flag: "shadow", usage: "let every rule count and report, and none refuse",
 			set: func(c *config, v []string) error { return setBool(&c.Shadow, v[0]) }},
+		{key: "envoyTimeout", flag: "envoy-timeout", value: "DURATION", usage: "timeout of Envoy's rate limit filter, beyond which no rule should make calls wait; 0 is not known",
+			set: func(c *config, v []string) error { return setDuration(&c.Patience, v[0]) }},
 		{key: "log.level", flag: "log-level", value: "LEVEL", usage: "least level that is logged: debug, info, warn or error",
 			set: func(c *config, v []string) error { return setLevel(&c.LogLevel, v[0]) }},
 		{key: "log.format", flag: "log-format", value: "FORMAT", usage: "form of the log on standard error: json or console",
@@ -164,7 +167,11 @@ func lookupSetting(key string) (setting, bool) {
 
 // ruleOptions returns how rule files are read.
 func (c config) ruleOptions() rule.Options {
-	return rule.Options{ParamCodes: c.ParamCodes, Shadow: c.Shadow}
+	o := rule.Options{ParamCodes: c.ParamCodes, Shadow: c.Shadow}
+	if c.Patience > 0 {
+		o.MaxWait = max(c.Patience-calls.AnswerTime, 1)
+	}
+	return o
 }
 
 func oneOrMore(values []string) error {

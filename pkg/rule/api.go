@@ -182,7 +182,7 @@ func (l *loader) checkGroups() {
 	}
 	for _, ref := range l.references {
 		_, defined := l.apis[ref.key]
-		if f := ref.file; (ref.mode == ModeAPI) != defined && f.reported < maxFileProblems {
+		if f := ref.file; (ref.mode == ModeAPI) != defined && !f.full() {
 			f.rule = ref.rule
 			f.warnGroup(ref, groups[ref.key.domain])
 		}

@@ -8,7 +8,6 @@ import (
 
 func TestAPIDefinitionProblems(t *testing.T) {
 	t.Parallel()
-	const re2 = `; fix: expressions are RE2: no lookahead, lookbehind, backreferences or possessive repetition`
 	item := func(fields string) string { return "[{\"apiName\": \"a\", \"predicateItems\": [\n{" + fields + "}]}]" }
 	tests := []struct{ name, data, want string }{
 		{"no name", `[{"predicateItems": [{"pattern": "/a"}]}]`, `1:2: error: [0].apiName: is missing: the name that rules give as resource`},
@@ -54,9 +53,9 @@ func TestAPIDefinitionProblems(t *testing.T) {
 		{"Ant, dot segment", item(`"pattern": "/../*", "matchStrategy": 1`), `2:13: error: pattern: "/../*" never matches: no path has a segment ".." when it is compared; fix: remove that segment`},
 		{"Ant, open variable", item(`"pattern": "/*/{id", "matchStrategy": 1`), `2:13: error: pattern: "/*/{id" has a { or } without its counterpart`},
 		{"Ant, closed twice", item(`"pattern": "/{a}}", "matchStrategy": 1`), `2:13: error: pattern: "/{a}}" has a { or } without its counterpart`},
-		{"Ant, bad expression", item(`"pattern": "/{a:[0-9}", "matchStrategy": 1`), `2:13: error: pattern: "[0-9" is no regular expression: missing closing ]: [0-9` + re2},
+		{"Ant, bad expression", item(`"pattern": "/{a:[0-9}", "matchStrategy": 1`), `2:13: error: pattern: "[0-9" is no regular expression: missing closing ]: [0-9`},
 		{"regex", item(`"pattern": "/a/[0-9]+", "matchStrategy": 2`), ``},
-		{"bad regex", item(`"pattern": "/a(", "matchStrategy": 2`), `2:13: error: pattern: "/a(" is no regular expression: missing closing ): /a(` + re2},
+		{"bad regex", item(`"pattern": "/a(", "matchStrategy": 2`), `2:13: error: pattern: "/a(" is no regular expression: missing closing ): /a(`},
 		{"Ant as regex", item(`"pattern": "/a/**", "matchStrategy": 2`), `2:13: error: pattern: "/a/**" is no regular expression: invalid nested repetition operator: **; fix: it looks like a glob: write .* for any characters`},
 		{"glob as regex", item(`"pattern": "/a/*", "matchStrategy": 2`), `2:13: warning: pattern: "/a/*" looks like a glob: as a regular expression, * repeats the "/" before it; fix: write .* for any characters`},
 

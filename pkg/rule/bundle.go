@@ -36,6 +36,10 @@ func (f *fileLoad) list(k kind, at spot, n *node) {
 		f.references = slices.Grow(f.references, more)
 	}
 	for i, item := range n.items {
+		if f.full() {
+			f.unread = true // so that nothing is said of groups that come later
+			break
+		}
 		f.rule = ruleName(item)
 		where := at.item(i, item)
 		if other, marks, yes := k.misplaced(item); yes {

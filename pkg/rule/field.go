@@ -3,6 +3,7 @@ package rule
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // schema declares the fields of one kind of mapping. Decoding, the list of known names and the
@@ -176,7 +177,11 @@ func (s *schema[T]) index(name string) int {
 // is no mapping at all. A null stands for an absent field, as it does for Java's mappers.
 func decodeMapping[T any](f *fileLoad, s *schema[T], at spot, n *node, into *T) bool {
 	if n.kind != mappingNode {
-		f.fail(at, fmt.Sprintf("is %s, not %s", n.kind, s.what), "")
+		fix := ""
+		if before, _, ok := strings.Cut(n.text, ":"); ok && n.kind == stringNode && s.likely(before) {
+			fix = "write a space behind each colon" // without one YAML has a text
+		}
+		f.fail(at, fmt.Sprintf("is %s, not %s", n.kind, s.what), fix)
 		return false
 	}
 	var seen uint64 // by index; a schema has fewer than 64 fields

@@ -66,10 +66,10 @@ func TestFlowExpressions(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, expr, want string }{
 		{"plain", `orders|items-\\d+`, ``},
-		{"lookahead", `orders(?!-internal)`, `error: resource: "orders(?!-internal)" is no regular expression: invalid or unsupported Perl syntax: (?!; fix: expressions are RE2, which has no lookahead; write it without`},
-		{"possessive", `a*+`, `error: resource: "a*+" is no regular expression: invalid nested repetition operator: *+; fix: expressions are RE2, which has no possessive repetition; write it without`},
+		{"lookahead", `orders(?!-internal)`, `error: resource: "orders(?!-internal)" is no regular expression: invalid or unsupported Perl syntax: (?!; fix: expressions are RE2, which has no lookahead; list what may follow, or write a rule or item for each case`},
+		{"possessive", `a*+`, `error: resource: "a*+" is no regular expression: invalid nested repetition operator: *+; fix: expressions are RE2, which has no possessive repetition; write * in place of *+, which takes no longer`},
 		{"glob", `ass*`, `warning: resource: "ass*" looks like a glob: as a regular expression, * repeats the "s" before it; fix: write .* for any characters`},
-		{"intersection", `[a-z&&[^b]]+`, `error: resource: "[a-z&&[^b]]+" is no regular expression: && within a class; fix: expressions are RE2, which has no intersection of classes; write it without`},
+		{"intersection", `[a-z&&[^b]]+`, `error: resource: "[a-z&&[^b]]+" is no regular expression: && within a class; fix: expressions are RE2, which has no intersection of classes; list the characters`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,8 +1,11 @@
 package rule
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds and defaults of gateway flow rules.
@@ -96,10 +99,23 @@ func (f *fileLoad) checkName(at spot, name string) bool {
 		f.fail(at, "holds a control character", "")
 		return false
 	}
+	if r := invisible(name); r >= 0 {
+		f.warn(at, fmt.Sprintf("holds U+%04X, which nobody sees and which counts as part of the name", r), "remove it")
+	}
 	if strings.TrimSpace(name) != name {
 		f.warn(at, "begins or ends with a space, which counts as part of the name", "remove the space")
 	}
 	return true
+}
+
+// invisible finds a character in a name that looks as if it were not there; negative if there is none.
+func invisible(name string) rune {
+	for _, r := range name {
+		if !unicode.IsPrint(r) && !unicode.IsSpace(r) && r != utf8.RuneError {
+			return r
+		}
+	}
+	return -1
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }

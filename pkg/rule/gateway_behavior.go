@@ -30,6 +30,7 @@ func (f *fileLoad) checkQueueing(d *limitDraft, r *LimitRule) {
 		return
 	}
 	r.MaxQueueing = time.Duration(most) * time.Millisecond
+	f.checkPatience(d, r)
 	if !d.count.ok || r.Limit == 0 || r.Unlimited {
 		return
 	}
@@ -45,6 +46,20 @@ func (f *fileLoad) checkQueueing(d *limitDraft, r *LimitRule) {
 		}
 		f.warn(at, fmt.Sprintf("a %s of %d is not above the %v between two requests: of those that come together only one passes", name, most, cost), fix)
 	}
+}
+
+// checkPatience warns of a wait for which Envoy does not stay, if it is known for how long it does.
+func (f *fileLoad) checkPatience(d *limitDraft, r *LimitRule) {
+	patience := f.options.MaxWait
+	if patience <= 0 || r.MaxQueueing <= patience {
+		return
+	}
+	at, name := d.maxQueueing.at, limitWords[r.Kind].queueing
+	if !d.maxQueueing.given {
+		at = d.behavior.at
+	}
+	f.warn(at, fmt.Sprintf("a %s of %d is beyond the %v for which Envoy's timeout lets a call wait: what would wait longer is refused", name, d.maxQueueing.v, patience),
+		fmt.Sprintf("write %s %d or less, or a longer timeout in Envoy's filter and in envoyTimeout", name, patience.Milliseconds()))
 }
 
 // checkTokenBucket refuses slots, which a bucket has none of, and a bucket that could never hold the

@@ -55,7 +55,7 @@ func TestGatewayFlowProblems(t *testing.T) {
 		{"fraction for an enumeration", `[{"resource": "a", "count": 1, "grade": 1.5}]`, `1:41: error: [0].grade: is not a whole number`},
 		{"boolean for an enumeration", `[{"resource": "a", "count": 1, "grade": true}]`, `1:41: error: [0].grade: is a boolean; there are 0 concurrency, 1 qps`},
 
-		{"warm-up", `[{"resource": "a", "count": 1, "controlBehavior": 1}]`, `1:29: warning: [0].count: 1 per 1 s divided by a coldFactor of 3 is less than one request: one passes all the same`},
+		{"warm-up", `[{"resource": "a", "count": 1, "controlBehavior": 1}]`, `1:29: warning: [0].count: 1 per 1 s divided by a coldFactor of 3 is less than one request: one passes all the same, where Sentinel would never let any through; fix: write a count of 3 or more, or a smaller coldFactor`},
 		{"warm-up with queueing", `[{"resource": "a", "count": 10, "controlBehavior": 3}]`, ""},
 		{"negative burst", `[{"resource": "a", "count": 1, "burst": -1}]`, `1:41: error: [0].burst: is -1; it must be from 0 to 2147483647`},
 		{"path parameter", `[{"resource": "a", "count": 1, "paramItem": {"parseStrategy": "path_param", "fieldName": "id"}}]`, `1:90: error: [0].paramItem.fieldName: nothing says where in the path of a route {id} stands; fix: add a template, such as /orders/{id}`},
@@ -91,7 +91,7 @@ func TestGatewayFlowProblems(t *testing.T) {
 		{"just not long", `[{"resource": "a", "count": 1, "intervalSec": 3599}]`, ""},
 		{"fraction of a second", `[{"resource": "a", "count": 1, "intervalSec": 0.5}]`, `1:47: error: [0].intervalSec: 0.5 is not a whole number`},
 		{"whole by any name", `[{"resource": "a", "count": 1, "intervalSec": 1e1}]`, ""},
-		{"beyond 64 bits", `[{"resource": "a", "count": 1, "intervalSec": 99999999999999999999}]`, `1:47: error: [0].intervalSec: 99999999999999999999 is out of range`},
+		{"beyond 64 bits", `[{"resource": "a", "count": 1, "intervalSec": 99999999999999999999}]`, `1:47: error: [0].intervalSec: is 99999999999999999999; it must be from 1 to 31622400`},
 		{"interval alone", `[{"resource": "a", "count": 1, "interval": 5}]`, `1:44: error: [0].interval: interval without intervalUnit does not say of which unit; fix: write intervalSec, in seconds`},
 		{"unit alone", `[{"resource": "a", "count": 1, "intervalUnit": 1}]`, `1:48: error: [0].intervalUnit: intervalUnit without interval; fix: write intervalSec, in seconds`},
 		{"interval in minutes", `[{"resource": "a", "count": 1, "interval": 5, "intervalUnit": 1}]`, ""},

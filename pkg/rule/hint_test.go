@@ -6,7 +6,7 @@ func TestDecimalFix(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"0x10": "write 16", "-0x10": "write -16", "0o17": "write 15", "0b101": "write 5", "0xfg": "write it in decimal, without a leading 0",
-		"1_000": "write 1000", "1_000.5": "write 1000.5", ".5": "write 0.5", "+5": "write 5",
+		"1_000": "write 1000", "1_000.5": "write 1000.5", ".5": "write 0.5", "+5": "write 5", "5.": "write 5.0", "5.e3": "write 5.0e3", ".": "write it in decimal, without a leading 0",
 		"010": "write it in decimal, without a leading 0", ".nan": "write a number", "-.inf": "write a number", "": "write it in decimal, without a leading 0",
 	} {
 		if got := decimalFix(text); got != want {

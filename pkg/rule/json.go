@@ -21,7 +21,7 @@ func parseJSON(data []byte) (*tree, *syntaxError) {
 		if strings.IndexByte(",:]}", p.data[p.at]) >= 0 {
 			return nil, p.failure(fmt.Sprintf("%q after the end of the JSON value", p.data[p.at:p.at+1]), "remove it")
 		}
-		return nil, p.failure("more text after the end of the JSON value", "keep one value in a file")
+		return nil, p.failure("more text after the end of the JSON value", "keep one value in a file, all rules in one [ ] with commas between them")
 	}
 	p.tree.root = root
 	return &p.tree, root.checkSize()
@@ -194,6 +194,15 @@ func (p *jsonParser) unexpected(err error) *syntaxError {
 	fix := wordFix(p.data[p.at:])
 	switch c := p.data[p.at]; {
 	case fix != "":
+	case c >= utf8.RuneSelf:
+		r, _ := utf8.DecodeRune(p.data[p.at:])
+		return p.failure(fmt.Sprintf("%s where JSON has none", oddRune(r)), oddRuneFix(r))
+	case c == '+' || c == '.' && !isDigit(after):
+		return p.failure("a number that does not begin with a digit", "write it without +, and with a digit before the point")
+	case c == '_' && isDigit(after):
+		return p.failure("a number with _", "write its digits alone")
+	case after == '-' && (c == ' ' || c == '\n' || c == '\r'):
+		return p.failure("a list as YAML writes it, in a file named .json", "let its name end in .yaml")
 	case after == '0' && (c == 'x' || c == 'X' || isDigit(c)):
 		return p.failure("a number that is not in decimal, or begins with 0", "write it in decimal, without a leading 0")
 	case c == '/' || c == '#':

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 	"unicode/utf8"
 )
 
@@ -34,10 +35,14 @@ type Options struct {
 	ParamCodes ParamCodes // a bundle's own paramCodes comes first
 	Shadow     bool       // every rule is in shadow, whatever it says
 	System     SystemInputs
+	MaxWait    time.Duration // how long Envoy lets a call wait for its turn; 0: not known
 }
 
 // maxFileProblems bounds what is reported of one file.
 const maxFileProblems = 1000
+
+// full says whether no more is reported of the file.
+func (f *fileLoad) full() bool { return f.reported >= maxFileProblems }
 
 // TooManyProblems is the message of the last problem of a file that has more than are reported.
 const TooManyProblems = "too many problems; the rest of the file is not reported"
@@ -202,11 +207,13 @@ func (f *fileLoad) read(data []byte) (root *node, empty string) {
 		f.fail(spot{}, fmt.Sprintf("is %d bytes long; at most %d are allowed", len(data), most), "split it, in a directory all files count")
 		return nil, ""
 	}
-	if bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) {
+	if isUTF16(data) {
 		f.fail(spot{line: 1, column: 1}, "is UTF-16", "save it as UTF-8")
 		return nil, ""
 	}
-	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
+	for bytes.HasPrefix(data, []byte(byteOrderMark)) { // some tools add one to what has one
+		data = data[len(byteOrderMark):]
+	}
 	if !utf8.Valid(data) {
 		f.fail(invalidUTF8(data), "a byte that is no UTF-8", "save it as UTF-8")
 		return nil, ""
@@ -228,6 +235,15 @@ func (f *fileLoad) read(data []byte) (root *node, empty string) {
 		return nil, "the file holds nothing"
 	}
 	return t.root, ""
+}
+
+const byteOrderMark = "\uFEFF"
+
+// isUTF16 tells a file that begins with the mark of UTF-16, or with two characters in it. In UTF-8 a NUL is no
+// part of JSON or YAML.
+func isUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")) ||
+		len(data) >= 4 && (data[0] == 0 && data[1] != 0 && data[2] == 0 || data[0] != 0 && data[1] == 0 && data[3] == 0)
 }
 
 func (f *fileLoad) duplicate(d duplicateKey) {

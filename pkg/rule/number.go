@@ -71,6 +71,9 @@ func parseNumber(text string) (value *big.Rat, reason string) {
 	return value, ""
 }
 
+// outOfRange is why a whole number beyond 64 bits is none of ours.
+const outOfRange = "is out of range"
+
 // parseInteger reads a number that must be whole: 5, and 5.0 as some tools write it.
 func parseInteger(text string) (value int64, reason string) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && isNumber(text) {
@@ -83,7 +86,7 @@ func parseInteger(text string) (value int64, reason string) {
 	case !exact.IsInt():
 		return 0, "is not a whole number"
 	case !exact.Num().IsInt64():
-		return 0, "is out of range"
+		return 0, outOfRange
 	}
 	return exact.Num().Int64(), ""
 }

@@ -79,7 +79,7 @@ func TestParseJSON(t *testing.T) {
 		{"bad escape", `["a\x41"]`, `1:5: invalid character 'x' in string escape code`},
 		{"leading zero", `[01]`, `1:3: a number that is not in decimal, or begins with 0; fix: write it in decimal, without a leading 0`},
 		{"bad literal", `[nil]`, `1:3: invalid character 'i' in literal null (expecting 'u')`},
-		{"two values", "[]\n[]", `2:1: more text after the end of the JSON value; fix: keep one value in a file`},
+		{"two values", "[]\n[]", `2:1: more text after the end of the JSON value; fix: keep one value in a file, all rules in one [ ] with commas between them`},
 		{"comma after the end", `[],`, `1:3: "," after the end of the JSON value; fix: remove it`},
 		{"commas after the end", "[] ,\n,", `1:4: "," after the end of the JSON value; fix: remove it`},
 		{"colon after the end", "{}\n:\n", `2:1: ":" after the end of the JSON value; fix: remove it`},
@@ -88,7 +88,15 @@ func TestParseJSON(t *testing.T) {
 		{"not a number", `[NaN]`, `1:2: invalid character 'N' looking for beginning of value; fix: write a number`},
 		{"hexadecimal", `[0x10]`, `1:3: a number that is not in decimal, or begins with 0; fix: write it in decimal, without a leading 0`},
 		{"Python", `[True]`, `1:2: invalid character 'T' looking for beginning of value; fix: write true`},
-		{"yaml", "- a: 1\n", `1:2: invalid character ' ' in numeric literal`},
+		{"yaml", "- a: 1\n", `1:2: a list as YAML writes it, in a file named .json; fix: let its name end in .yaml`},
+		{"typographic quotes", "[{“a”: 1}]", `1:3: the character '“' where JSON has none; fix: write plain quotes, "`},
+		{"no-break space", "[\u00a01]", `1:2: the invisible character U+00A0 where JSON has none; fix: write a plain space`},
+		{"zero-width space", "[\u200b1]", `1:2: the invisible character U+200B where JSON has none; fix: remove it`},
+		{"letter", "[é]", `1:2: the character 'é' where JSON has none`},
+		{"plus", `[+5]`, `1:2: a number that does not begin with a digit; fix: write it without +, and with a digit before the point`},
+		{"point", `[.5]`, `1:2: a number that does not begin with a digit; fix: write it without +, and with a digit before the point`},
+		{"underscore", `[1_000]`, `1:3: a number with _; fix: write its digits alone`},
+		{"negative word", `[-a]`, `1:3: invalid character 'a' in numeric literal`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

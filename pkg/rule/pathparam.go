@@ -101,7 +101,7 @@ func (l *loader) checkVariables() {
 	}
 	for _, v := range l.variables {
 		a := groups[v.key]
-		if a == nil || v.file.reported >= maxFileProblems { // not defined, or not well, which was said
+		if a == nil || v.file.full() { // not defined, or not well, which was said
 			continue
 		}
 		v.file.rule = v.rule

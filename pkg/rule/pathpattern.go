@@ -27,6 +27,11 @@ func (f *fileLoad) checkPath(at spot, pattern string, match PathMatch) {
 	}
 	if normal := normalPath(pattern); normal != pattern {
 		f.neverMatches(at, "paths", pattern, normal)
+		return
+	}
+	if match == PathPrefix {
+		f.warn(at, fmt.Sprintf("%q is that path and all below it; in Sentinel, where a prefix is an Ant pattern, one without wildcards never matches", clip(pattern)),
+			fmt.Sprintf("write %q, which is the same to both, or matchStrategy exact for the path alone", strings.TrimSuffix(clip(pattern), "/")+"/**"))
 	}
 }
 

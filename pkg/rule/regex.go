@@ -63,41 +63,6 @@ func intersects(expr string) bool {
 	return false
 }
 
-// javaOnly is what Java's regular expressions have and RE2 does not.
-var javaOnly = []struct{ text, name string }{
-	{"(?=", "lookahead"}, {"(?!", "lookahead"}, {"(?<=", "lookbehind"}, {"(?<!", "lookbehind"}, {"(?>", "atomic groups"},
-	{"*+", "possessive repetition"}, {"++", "possessive repetition"}, {"?+", "possessive repetition"}, {"}+", "possessive repetition"},
-	{`\k<`, "backreferences"},
-}
-
-// regexFix says what to do about an expression that does not compile.
-func regexFix(expr, reason string) string {
-	if reason == openQuotation {
-		return `add \E`
-	}
-	if reason == classIntersection {
-		return "expressions are RE2, which has no intersection of classes; write it without"
-	}
-	for _, j := range javaOnly {
-		if strings.Contains(expr, j.text) {
-			return "expressions are RE2, which has no " + j.name + "; write it without"
-		}
-	}
-	for i := 0; i+1 < len(expr); i++ {
-		if expr[i] != '\\' {
-			continue
-		}
-		if expr[i+1] >= '1' && expr[i+1] <= '9' {
-			return "expressions are RE2, which has no backreferences; write it without"
-		}
-		i++ // an escaped backslash does not escape
-	}
-	if strings.HasPrefix(expr, "*") || strings.Contains(expr, "**") {
-		return "it looks like a glob: write .* for any characters"
-	}
-	return "expressions are RE2: no lookahead, lookbehind, backreferences or possessive repetition"
-}
-
 // globStar returns the place of a star that was most likely meant as a wildcard: one behind a letter,
 // digit, slash or dash, in an expression that uses nothing else that regular expressions have. 0: none.
 func globStar(expr string) int {

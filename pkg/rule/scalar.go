@@ -29,6 +29,8 @@ func (f *fileLoad) integer(at spot, n *node, minimum, maximum int64, into *locat
 	}
 	v, reason := parseInteger(n.text)
 	switch {
+	case reason == outOfRange:
+		f.fail(at, fmt.Sprintf("is %s; it must be from %d to %d", clip(n.text), minimum, maximum), "")
 	case reason != "":
 		f.fail(at, fmt.Sprintf("%s %s", clip(n.text), reason), plainFix(n.text))
 	case v < minimum || v > maximum:

@@ -48,7 +48,8 @@ func (f *fileLoad) checkWarmUp(d *limitDraft, r *LimitRule) {
 		at = d.count.at
 	}
 	if r.Limit < r.ColdFactor && !r.queues() {
-		f.warn(at, fmt.Sprintf("%d per %d s divided by a coldFactor of %d is less than one request: one passes all the same", r.Limit, r.Interval/time.Second, r.ColdFactor), "")
+		f.warn(at, fmt.Sprintf("%d per %d s divided by a coldFactor of %d is less than one request: one passes all the same, where Sentinel would never let any through", r.Limit, r.Interval/time.Second, r.ColdFactor),
+			fmt.Sprintf("write a count of %d or more, or a smaller coldFactor", r.ColdFactor))
 	}
 	const longest = 36 * 365 * 24 * time.Hour
 	if r.queues() && r.Interval > longest/time.Duration(r.ColdFactor) {

@@ -188,6 +188,9 @@ func decodeMapping[T any](f *fileLoad, s *schema[T], at spot, n *node, into *T) 
 	for i := range n.members {
 		m := &n.members[i]
 		fd := s.index(m.name)
+		if fd < 0 && f.full() { // a suggestion costs more than all else
+			return true
+		}
 		if fd < 0 {
 			hint := DidYouMean(m.name, s.names())
 			if meant, ok := s.mistaken[m.name]; ok {

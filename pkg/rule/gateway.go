@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Bounds and defaults of gateway flow rules.
@@ -111,7 +110,7 @@ func (f *fileLoad) checkName(at spot, name string) bool {
 // invisible finds a character in a name that looks as if it were not there; negative if there is none.
 func invisible(name string) rune {
 	for _, r := range name {
-		if !unicode.IsPrint(r) && !unicode.IsSpace(r) && r != utf8.RuneError {
+		if unseen(r) && !unicode.IsSpace(r) {
 			return r
 		}
 	}

@@ -46,6 +46,8 @@ func TestNastyFiles(t *testing.T) {
 		{"lines of old", "gw-flow-rules.yaml", "- resource: a\r  count: x\r", "2:10: error: [0].count: is a string, not a number"},
 		{"a NUL", "gw-flow-rules.json", "[{\"resource\":\"a\x00b\",\"count\":1}]", `1:16: error: invalid character '\x00' in string literal`},
 		{"an escaped NUL", "gw-flow-rules.json", `[{"resource":"a\u0000b","count":1}]`, "1:14: error: [0].resource: holds a control character"},
+		{"words for a terminal", "gw-flow-rules.yaml", "- *\x1b[2J\n", `1:3: error: no anchor &\x1b[2J before this alias`},
+		{"a text turned around", "gw-flow-rules.yaml", "- *a\u202eb\n", `1:3: error: no anchor &a\u202eb before this alias`},
 		{"a tab for a blank", "gw-flow-rules.yaml", "-\tresource: a\n  count: 1\n", "1:10: error: a tab where a key begins; fix: indent with spaces"},
 		{"a no-break space", "gw-flow-rules.yaml", "-\u00a0resource: a\n  count: 1\n", "1:13: error: the invisible character U+00A0, which YAML takes for a part of the text beside it; fix: write a plain space"},
 		{"no space behind colons", "gw-flow-rules.yaml", "- resource:a\n  count:1\n", "1:3: error: [0]: is a string, not a gateway flow rule; fix: write a space behind each colon"},

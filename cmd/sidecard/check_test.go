@@ -55,6 +55,9 @@ func TestCheckOfGoodRules(t *testing.T) {
 		{"system", "system.print.txt", []string{"--print"}},
 		{"system", "system.print.json", []string{"--print", "-o", "json"}},
 		{"breakers", "breakers.print.json", []string{"--print", "-o", "json"}},
+		{"flow", "flow.txt", nil},
+		{"flow", "flow.print.txt", []string{"--print"}},
+		{"flow", "flow.print.json", []string{"--print", "-o", "json"}},
 	} {
 		t.Run(tc.golden, func(t *testing.T) {
 			t.Parallel()

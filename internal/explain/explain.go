@@ -108,7 +108,7 @@ func viewGroup(g *engine.GroupMatch) Group {
 func viewRule(m *engine.RuleMatch, verdict *engine.Verdict) Rule {
 	r := m.Rule
 	v := Rule{
-		ID: r.ID, Kind: string(m.Kind), Domain: r.Domain, Resource: r.Resource, Origin: m.Origin, Shadow: r.Shadow, Unlimited: m.Unlimited || m.Skip != "" && r.Unlimited,
+		ID: r.ID, Kind: string(m.Kind), Domain: r.Domain, Resource: r.Resource, Origin: m.Origin, RefResource: r.RefResource, Shadow: r.Shadow, Unlimited: m.Unlimited || m.Skip != "" && r.Unlimited,
 		Verdict: outcomePass, Decides: r == verdict.Rule || verdict.Code == engine.Pass && r == verdict.Queue,
 		Skipped: string(m.Skip), WaitMs: millis(m.Wait), RetryAfterMs: millis(m.Retry),
 	}

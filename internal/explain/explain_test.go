@@ -34,6 +34,7 @@ apiDefinitions:
 flowRules:
 - {id: warm, resource: paid, count: 10, controlBehavior: warm_up, warmUpPeriodSec: 10}
 - {id: shop, resource: queue, count: 1, limitApp: shop}
+- {id: after, resource: queue, count: 7, strategy: relate, refResource: paid}
 authorityRules:
 - {id: payers, resource: paid, limitApp: "shop,office"}
 systemRules:

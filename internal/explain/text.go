@@ -191,6 +191,9 @@ func (r *Rule) why() string {
 	if p := r.Param; p != nil {
 		parts = append(parts, p.String())
 	}
+	if r.RefResource != "" {
+		parts = append(parts, "by the use of "+r.RefResource)
+	}
 	switch r.Skipped {
 	case "origin":
 		parts = append(parts, "for the origin "+r.Origin)

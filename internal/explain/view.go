@@ -63,8 +63,10 @@ type Rule struct {
 	Mode     string `json:"mode,omitempty"` // of the resource; absent of a system rule, which has none
 	Resource string `json:"resource,omitempty"`
 	Origin   string `json:"origin,omitempty"` // the caller that it is for
-	Shadow   bool   `json:"shadow,omitempty"` // it refuses nothing, whatever its verdict is
-	Param    *Param `json:"param,omitempty"`
+	// RefResource is the resource whose use decides, in place of Resource's.
+	RefResource string `json:"refResource,omitempty"`
+	Shadow      bool   `json:"shadow,omitempty"` // it refuses nothing, whatever its verdict is
+	Param       *Param `json:"param,omitempty"`
 
 	Verdict string `json:"verdict"`           // pass, wait, block or skipped
 	Skipped string `json:"skipped,omitempty"` // why: missing, pattern or origin

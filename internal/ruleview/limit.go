@@ -198,7 +198,7 @@ func (v Limit) LimitText() string {
 		s += fmt.Sprintf(", one every %v, waiting %s %v", pace, longest, time.Duration(v.QueueMs)*time.Millisecond)
 	}
 	if v.WarmUpSec > 0 {
-		s += fmt.Sprintf(", in %ds from 1/%d", v.WarmUpSec, v.ColdFactor)
+		s += fmt.Sprintf(", warming up in %ds from 1/%d", v.WarmUpSec, v.ColdFactor)
 	}
 	switch v.LimitApp {
 	case "":
@@ -208,7 +208,7 @@ func (v Limit) LimitText() string {
 		s += ", of origin " + v.LimitApp
 	}
 	if v.RefResource != "" {
-		s += ", used by " + v.RefResource
+		s += ", by the use of " + v.RefResource
 	}
 	if v.Shadow {
 		s += ", shadow"

@@ -11,15 +11,17 @@ import (
 // CompiledRule is a rule in force. Its exported fields are constant; its counters live as long as
 // a rule of the same domain and id is in force, across reloads.
 type CompiledRule struct {
-	ID        string // safe inside a header
-	Domain    string
-	Resource  string
-	Mode      rule.ResourceMode
-	Limit     int64 // without Burst, as of values without a limit of their own
-	Burst     int64
-	Unlimited bool
-	Interval  time.Duration // a whole number of seconds; 0 for a limit of calls under way
-	Shadow    bool
+	ID       string // safe inside a header
+	Domain   string
+	Resource string
+	Mode     rule.ResourceMode
+	// RefResource is the resource whose use of the budget decides, in place of Resource's; empty: Resource's own.
+	RefResource string
+	Limit       int64 // without Burst, as of values without a limit of their own
+	Burst       int64
+	Unlimited   bool
+	Interval    time.Duration // a whole number of seconds; 0 for a limit of calls under way
+	Shadow      bool
 	// Breaker is set for a degrade rule: a circuit breaker, which has no count to limit by. Limit, Burst
 	// and Interval are 0.
 	Breaker  bool

@@ -123,7 +123,7 @@ func (s *snapshot) counters() map[ruleName]*Counters {
 
 func (c *compiler) rule(g *rule.LimitRule, counters map[ruleName]*Counters) (*CompiledRule, error) {
 	r := &CompiledRule{
-		ID: g.ID, Domain: g.Domain, Resource: g.Resource, Mode: g.Mode,
+		ID: g.ID, Domain: g.Domain, Resource: g.Resource, Mode: g.Mode, RefResource: g.RefResource,
 		Limit: g.Limit, Burst: g.Burst, Unlimited: g.Unlimited, Interval: g.Interval,
 		Response:  g.Response,
 		Shadow:    g.Shadow,

@@ -258,6 +258,23 @@ func TestRelateCallsUnderWay(t *testing.T) {
 	}
 }
 
+// TestRelateWithoutRoomForTokens: what a resource uses is not counted where nobody could say when it ends,
+// and is not refused for that.
+func TestRelateWithoutRoomForTokens(t *testing.T) {
+	t.Parallel()
+	e := engine.New(engine.Options{MaxTokens: 1})
+	apply(t, e, flowSet(t, `{"resource": "read", "count": 2000, "grade": 0, "strategy": 1, "refResource": "write"}`))
+	const calls = 1100 // of which 1024 have a token
+	if got := len(underWay(e, calls, from("", "write"))); got != calls {
+		t.Errorf("%d of %d writes passed", got, calls)
+	}
+	var c engine.Call
+	decide(e, start, &c, from("", "read"))
+	if got := c.Verdicts[0].Remaining; got != 2000-1024 {
+		t.Errorf("%d remain", got)
+	}
+}
+
 func TestRelateOfGroups(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, flowSet(t, `{"resource": "reads", "resourceMode": "api", "count": 1, "strategy": 1, "refResource": "writes"}`,

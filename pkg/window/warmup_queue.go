@@ -8,8 +8,8 @@ import (
 // WarmUpQueue is a Throttle whose rate climbs while requests keep coming: after a quiet time requests
 // are ColdFactor times as far apart as once it is warm (see WarmUpTerms). The rate changes once an
 // interval, as what a WarmUp allows does; a request counts in the interval in which it came, however
-// long it waits. Distances are exact to the nanosecond by which an interval's worth of requests may take
-// longer than it should, never shorter.
+// long it waits. An interval's worth of requests may take up to a nanosecond longer than the exact rate
+// says, and never less.
 //
 // now is in nanoseconds since the Unix epoch and not negative. No method allocates. A WarmUpQueue is safe
 // for concurrent use; make it with NewWarmUpQueue, the zero value is not usable.

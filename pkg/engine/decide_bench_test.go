@@ -74,8 +74,9 @@ func BenchmarkDecide(b *testing.B) {
 	})
 }
 
-func benchDecide(b *testing.B, set rule.Set, want engine.Code) {
-	e := newEngine(b, set)
+func benchDecide(b *testing.B, set rule.Set, want engine.Code) { benchDecideOn(b, newEngine(b, set), want) }
+
+func benchDecideOn(b *testing.B, e *engine.Engine, want engine.Code) {
 	inputs := benchInputs()
 	var user oneUser
 	c := engine.Call{Domain: "shop", Items: []engine.Request{{

@@ -66,27 +66,24 @@ func (l listed) reason() Reason {
 
 // routePattern is the rules of all routes whose id an expression matches.
 type routePattern struct {
-	expr   string
 	prefix string // every match begins with it
 	re     *regexp.Regexp
 	rules  *ruleList
 }
 
-// addPattern files a rule under its expression over route ids.
-func (d *domain) addPattern(r *CompiledRule) error {
-	for i := range d.patterns {
-		if d.patterns[i].expr == r.Resource {
-			d.patterns[i].rules.add(r)
-			return nil
+// addPattern files a rule under its expression over route ids. Known are the lists of those that the domain has.
+func (d *domain) addPattern(r *CompiledRule, known map[string]*ruleList) error {
+	l := known[r.Resource]
+	if l == nil {
+		re, err := compileFull(r.Resource)
+		if err != nil {
+			return fmt.Errorf("rule %q: resource: %w", r.ID, err)
 		}
+		l = &ruleList{}
+		known[r.Resource] = l
+		d.patterns = append(d.patterns, routePattern{prefix: literalPrefix(r.Resource), re: re, rules: l})
 	}
-	re, err := compileFull(r.Resource)
-	if err != nil {
-		return fmt.Errorf("rule %q: resource: %w", r.ID, err)
-	}
-	p := routePattern{expr: r.Resource, prefix: literalPrefix(r.Resource), re: re, rules: &ruleList{}}
-	p.rules.add(r)
-	d.patterns = append(d.patterns, p)
+	l.add(r)
 	return nil
 }
 

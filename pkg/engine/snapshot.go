@@ -215,7 +215,8 @@ func (c *compiler) count(r *CompiledRule, counters map[ruleName]*Counters) {
 
 // file puts every rule where the requests that it concerns will find it.
 func (c *compiler) file(apis []rule.APIDefinition) error {
-	groups := make(map[string]map[string]*ruleList) // domain, group
+	groups := make(map[string]map[string]*ruleList)   // domain, group
+	patterns := make(map[string]map[string]*ruleList) // domain, expression
 	for _, r := range slices.Concat(c.next.rules, c.feeds) {
 		if r.system {
 			continue // it is for every call
@@ -229,7 +230,10 @@ func (c *compiler) file(apis []rule.APIDefinition) error {
 			}
 			l.add(r)
 		case rule.ModeRegex:
-			if err := d.addPattern(r); err != nil {
+			if patterns[d.name] == nil {
+				patterns[d.name] = make(map[string]*ruleList)
+			}
+			if err := d.addPattern(r, patterns[d.name]); err != nil {
 				return err
 			}
 		default:

@@ -44,6 +44,9 @@ func (f *fileLoad) list(k kind, at spot, n *node) {
 		where := at.item(i, item)
 		if other, marks, yes := k.misplaced(item); yes {
 			fix := fmt.Sprintf("move it to a file named …%s", other.stem())
+			if k == kindFlow && other == kindGatewayFlow && byItsNumbers(item) {
+				fix += ", or write resourceMode by name if a flow rule is meant"
+			}
 			f.fail(where, fmt.Sprintf("looks like %s (it has %s), not %s", other.info().item, strings.Join(marks, ", "), k.info().item), fix)
 			continue
 		}

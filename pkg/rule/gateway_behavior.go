@@ -58,8 +58,12 @@ func (f *fileLoad) checkPatience(d *limitDraft, r *LimitRule) {
 	if !d.maxQueueing.given {
 		at = d.behavior.at
 	}
+	fix := "write a longer timeout in Envoy's filter and in envoyTimeout"
+	if ms := patience.Milliseconds(); ms > 0 {
+		fix = fmt.Sprintf("write %s %d or less, or a longer timeout in Envoy's filter and in envoyTimeout", name, ms)
+	}
 	f.warn(at, fmt.Sprintf("a %s of %d is beyond the %v for which Envoy's timeout lets a call wait: what would wait longer is refused", name, d.maxQueueing.v, patience),
-		fmt.Sprintf("write %s %d or less, or a longer timeout in Envoy's filter and in envoyTimeout", name, patience.Milliseconds()))
+		fix)
 }
 
 // checkTokenBucket refuses slots, which a bucket has none of, and a bucket that could never hold the

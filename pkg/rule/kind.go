@@ -104,10 +104,16 @@ func classify(n *node) (found kind, marks []string) {
 	return found, marks
 }
 
+// byItsNumbers tells what has only fields of flow rules, but a resourceMode by number, which Sentinel's gateway
+// rules have. Written by name it is a flow rule.
+func byItsNumbers(n *node) bool {
+	return len(n.having("paramItem", "maxQueueingTimeoutMs", "interval", "intervalUnit")) == 0
+}
+
 // surelyGateway tells a gateway flow rule from a flow rule that has some of its fields too.
 func surelyGateway(n *node) bool {
 	mode := n.get("resourceMode")
-	return len(n.having("paramItem", "maxQueueingTimeoutMs", "interval", "intervalUnit")) > 0 ||
+	return !byItsNumbers(n) ||
 		mode != nil && mode.kind == numberNode && n.get("intervalSec") != nil // as Sentinel writes them
 }
 

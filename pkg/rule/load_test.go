@@ -62,7 +62,7 @@ func TestFileProblems(t *testing.T) {
 		{"gateway rules in a flow file", "shop-flow-rules.json", `[{"resource": "a", "paramItem": {}}]`,
 			`shop-flow-rules.json:1:2: error: [0]: looks like a gateway flow rule (it has paramItem), not a flow rule; fix: move it to a file named …gw-flow-rules`},
 		{"an export of gateway rules in a flow file", "shop-flow-rules.json", `[{"resource": "a", "resourceMode": 0, "grade": 1, "count": 10, "intervalSec": 1, "controlBehavior": 0, "burst": 0}]`,
-			`shop-flow-rules.json:1:2: error: [0]: looks like a gateway flow rule (it has resourceMode, intervalSec, burst), not a flow rule; fix: move it to a file named …gw-flow-rules`},
+			`shop-flow-rules.json:1:2: error: [0]: looks like a gateway flow rule (it has resourceMode, intervalSec, burst), not a flow rule; fix: move it to a file named …gw-flow-rules, or write resourceMode by name if a flow rule is meant`},
 		{"a degrade rule in a flow file", "shop-flow-rules.json", `[{"resource": "a", "count": 10, "timeWindow": 1}]`,
 			`shop-flow-rules.json:1:2: error: [0]: looks like a degrade rule (it has timeWindow), not a flow rule; fix: move it to a file named …degrade-rules`},
 		{"param-flow rules", "param-flow-rules.json", `[]`, ``},

@@ -36,7 +36,7 @@ var gatewaySchema = schema[limitDraft]{what: "a gateway flow rule", fields: slic
 			here("a window that slides by slots, see `window`"),
 		integerField("interval", "the interval in the unit that `intervalUnit` names", 1, maxIntervalSec, 1,
 			func(d *limitDraft) *located[int64] { return &d.interval }).
-			sentinel("its dashboard writes it beside `intervalSec`, and the gateway does not read it").here("an error by itself, or if it contradicts `intervalSec`").quiet(),
+			sentinel("only its dashboard knows it; a gateway that is given it counts per second").here("understood with `intervalUnit`; an error by itself, or if it contradicts `intervalSec`").quiet(),
 		enumField("intervalUnit", "the unit of `interval`", intervalUnits, 0,
 			func(d *limitDraft) *located[int64] { return &d.intervalUnit }).sentinel("as `interval`").quiet(),
 		enumField("controlBehavior", "what happens above the limit", controlBehaviors, int64(BehaviorReject),

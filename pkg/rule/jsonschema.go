@@ -15,25 +15,25 @@ const bundleSchemaName = "bundle"
 
 // jsonSchema is a schema, or a part of one, with the keywords that we use.
 type jsonSchema struct {
-	Schema        string      `json:"$schema,omitempty"`
-	Ref           string      `json:"$ref,omitempty"`
-	Title         string      `json:"title,omitempty"`
-	Description   string      `json:"description,omitempty"`
-	Deprecated    bool        `json:"deprecated,omitempty"`
-	Type          any         `json:"type,omitempty"` // a string, or several
-	Enum          []any       `json:"enum,omitempty"`
-	Default       rawJSON     `json:"default,omitempty"`
-	Minimum       *int64      `json:"minimum,omitempty"`
-	Maximum       *int64      `json:"maximum,omitempty"`
-	MaxLength     int64       `json:"maxLength,omitempty"`
-	MinItems      int         `json:"minItems,omitempty"`
-	MaxProperties int         `json:"maxProperties,omitempty"`
-	Items         *jsonSchema `json:"items,omitempty"`
-	Properties    properties  `json:"properties,omitempty"`
-	Required      []string    `json:"required,omitempty"`
-	Additional    any         `json:"additionalProperties,omitempty"` // false, or a schema
-	AnyOf         []any       `json:"anyOf,omitempty"`
-	Defs          properties  `json:"$defs,omitempty"`
+	Schema        string        `json:"$schema,omitempty"`
+	Ref           string        `json:"$ref,omitempty"`
+	Title         string        `json:"title,omitempty"`
+	Description   string        `json:"description,omitempty"`
+	Deprecated    bool          `json:"deprecated,omitempty"`
+	Type          any           `json:"type,omitempty"` // a string, or several
+	Enum          []any         `json:"enum,omitempty"`
+	Default       rawJSON       `json:"default,omitempty"`
+	Minimum       *int64        `json:"minimum,omitempty"`
+	Maximum       *int64        `json:"maximum,omitempty"`
+	MaxLength     int64         `json:"maxLength,omitempty"`
+	MinItems      int           `json:"minItems,omitempty"`
+	MaxProperties int           `json:"maxProperties,omitempty"`
+	Items         *jsonSchema   `json:"items,omitempty"`
+	Properties    properties    `json:"properties,omitempty"`
+	Required      []string      `json:"required,omitempty"`
+	Additional    any           `json:"additionalProperties,omitempty"` // false, or a schema
+	AnyOf         []*jsonSchema `json:"anyOf,omitempty"`
+	Defs          properties    `json:"$defs,omitempty"`
 }
 
 // rawJSON is text that is JSON already.
@@ -228,7 +228,7 @@ func (w *schemaWriter) field(d *declaration) *jsonSchema {
 
 // orNull describes a mapping that may be left out by null.
 func (w *schemaWriter) orNull(s *jsonSchema, o object) *jsonSchema {
-	s.AnyOf = []any{w.ref(o), &jsonSchema{Type: "null"}}
+	s.AnyOf = []*jsonSchema{w.ref(o), {Type: "null"}}
 	return s
 }
 

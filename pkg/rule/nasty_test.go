@@ -91,7 +91,7 @@ func TestFileFullOfProblems(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"gatewayFlowRules": [{"resource": "late", "resourceMode": "api", "count": 1}`)
 	for i := range 2 * maxFileProblems {
-		fmt.Fprintf(&b, ",\n{\"resource\": \"r%d\", \"coutn\": 1}", i)
+		fmt.Fprintf(&b, ",\n{\"resource\": \"r%d\", \"count\": \"x\", \"burst\": \"y\"}", i)
 	}
 	b.WriteString("],\n\"apiDefinitions\": [{\"apiName\": \"late\", \"predicateItems\": [{\"pattern\": \"/a\"}]}]}")
 	_, ps := Load([]File{{"rules.json", []byte(b.String())}}, Options{})
@@ -99,7 +99,22 @@ func TestFileFullOfProblems(t *testing.T) {
 	if len(ps) != maxFileProblems || !full || len(ps.Warnings()) > 0 {
 		t.Errorf("%d problems, said to be too many: %t; %d warnings", len(ps), full, len(ps.Warnings()))
 	}
-	if last := ps[len(ps)-1].Pos.Line; last > maxFileProblems {
-		t.Errorf("the rest is left out at line %d, though every line has two problems", last)
+	for name, data := range map[string]string{
+		"rules":  b.String(),
+		"fields": `{"flowRules": [{` + strings.TrimSuffix(numbered(`"f%d":1,`, 2*maxFileProblems), ",") + `}]}`,
+	} {
+		l := &loader{ids: make(map[idKey]claim), apis: make(map[idKey]Position)}
+		f := &fileLoad{loader: l, name: "rules.json"}
+		if f.load([]byte(data)); f.reported < maxFileProblems || f.reported > maxFileProblems+50 {
+			t.Errorf("%s: %d problems were looked for", name, f.reported)
+		}
 	}
+}
+
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
 }

@@ -5,6 +5,7 @@ GO ?= go
 VERSION ?=
 IMAGE ?= sidecard:dev
 FUZZTIME ?= 10s
+CHAOSFLAGS ?=
 
 ENVOY_VERSION := 1.40.0
 VALIDATE_VERSION := 1.37.0
@@ -66,6 +67,11 @@ traces: ## Replay what Sentinel and others decide, print what became of every tr
 .PHONY: e2e
 e2e: build envoy ## Run the end-to-end tests: the built daemon behind a real Envoy
 	$(GO) test -tags e2e -count=1 -parallel 4 ./test/e2e/...
+	$(GO) test -tags e2e -short -count=1 -parallel 4 ./test/chaos
+
+.PHONY: chaos
+chaos: build envoy ## Break things around the daemon and Envoy under load, show what came of it (some minutes)
+	$(GO) test -tags e2e -count=1 -parallel 1 -timeout 30m -v -run '^TestFaults$$' ./test/chaos $(CHAOSFLAGS)
 
 .PHONY: manifests
 manifests: build envoy ## Render the Kubernetes manifests and validate them
@@ -79,8 +85,8 @@ monitoring: ## Check the dashboard and the alert rules against the metrics, and 
 lint: ## Check formatting, go vet and staticcheck in all modules and build tags
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 	@set -ex; for module in $(MODULES); do (cd $$module; $(GO) vet ./...; $(GO) run $(STATICCHECK) ./...); done
-	$(GO) vet -tags e2e ./test/e2e/...
-	$(GO) run $(STATICCHECK) -tags e2e ./test/e2e/...
+	$(GO) vet -tags e2e ./test/e2e/... ./test/chaos
+	$(GO) run $(STATICCHECK) -tags e2e ./test/e2e/... ./test/chaos
 	$(GO) vet -tags interleave ./pkg/window
 	$(GO) run $(STATICCHECK) -tags interleave ./pkg/window
 

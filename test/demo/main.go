@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"syscall"
@@ -60,11 +59,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err := configmap.Write(volume, files); err != nil {
 		return err
 	}
-	envoy, err := binary("ENVOY", "envoy")
+	envoy, err := envoytest.Program("ENVOY", "envoy")
 	if err != nil {
 		return err
 	}
-	sidecard, err := binary("SIDECARD", "sidecard")
+	sidecard, err := envoytest.Program("SIDECARD", "sidecard")
 	if err != nil {
 		return err
 	}
@@ -147,19 +146,6 @@ func verdict(ctx context.Context, out io.Writer, stack *envoytest.Stack, rows []
 	fmt.Fprintf(out, "\nEvery bound was kept. Envoy counts %d requests let through, %d refused and %d calls without an answer.\n",
 		limits.OK, limits.Over, limits.Errors)
 	return nil
-}
-
-// binary returns the program that a variable names, or what the PATH has under the given name.
-func binary(variable, name string) (string, error) {
-	program := os.Getenv(variable)
-	if program == "" {
-		program = name
-	}
-	path, err := exec.LookPath(program)
-	if err != nil {
-		return "", fmt.Errorf("%w: run `make demo`, or set %s", err, variable)
-	}
-	return path, nil
 }
 
 // ruleFiles reads the rule files of a directory by name.

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,13 +29,9 @@ const limit = time.Minute
 // binary returns the program that a variable names, or what the PATH has under the given name.
 func binary(t *testing.T, variable, name string) string {
 	t.Helper()
-	program := os.Getenv(variable)
-	if program == "" {
-		program = name
-	}
-	path, err := exec.LookPath(program)
+	path, err := envoytest.Program(variable, name)
 	if err != nil {
-		t.Fatalf("%v: run `make e2e`, or set %s", err, variable)
+		t.Fatal(err)
 	}
 	return path
 }

@@ -17,6 +17,8 @@ const maxAtOnce = 64
 type Load struct {
 	Every time.Duration // from one request to the next
 	Total int
+	// Until ends the load early when it is closed, and lets what is under way come to its end; nil: never.
+	Until <-chan struct{}
 	// Request makes the n-th request, counted from 0; it is called from one goroutine.
 	Request func(n int) *http.Request
 }
@@ -36,6 +38,8 @@ send:
 		timer.Reset(time.Until(start.Add(time.Duration(sent) * l.Every)))
 		select {
 		case <-timer.C:
+		case <-l.Until:
+			break send
 		case <-ctx.Done():
 			break send
 		}

@@ -12,6 +12,19 @@ import (
 	"time"
 )
 
+// Program returns the program that a variable names, or what the PATH has under the given name.
+func Program(variable, name string) (string, error) {
+	program := os.Getenv(variable)
+	if program == "" {
+		program = name
+	}
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", fmt.Errorf("%w: set %s, or let make run this", err, variable)
+	}
+	return path, nil
+}
+
 // Process is a child in a process group of its own, whose output goes to a file.
 // Its methods are safe for concurrent use.
 type Process struct {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ import (
 // grace is how long a child may take to end after SIGTERM.
 const grace = 20 * time.Second
 
-// Options say what a Stack is made of. All but Socket, Args and Cluster are required.
+// Options say what a Stack is made of. All but Socket, Args, Wrap and Cluster are required.
 type Options struct {
 	Envoy     string // the Envoy binary
 	Sidecard  string // the daemon's binary
@@ -25,6 +26,7 @@ type Options struct {
 	Dir       string // existing directory for socket, logs and Envoy's configuration; a short path, since that of a socket is limited to 107 bytes
 	Socket    string // of the daemon: a path, or @name for an abstract one; empty: a file in Dir
 	Args      []string
+	Wrap      []string                     // a command that the daemon's is appended to, such as nice; SIGTERM to it must end the daemon
 	Cluster   func(cluster map[string]any) // changes how Envoy reaches the daemon, as Addresses says; nil: as shipped
 }
 
@@ -81,7 +83,8 @@ func Start(ctx context.Context, o Options) (_ *Stack, err error) {
 func (s *Stack) StartSidecard() error {
 	args := append([]string{"serve", "--rules", s.options.Rules, "--listen", "unix:" + s.Socket,
 		"--http", "unix:" + s.HTTP, "--status", "tcp:" + strings.TrimPrefix(s.Status, "http://"), "--admin", "unix:" + s.Admin}, s.options.Args...)
-	p, err := StartProcess(filepath.Join(s.options.Dir, "sidecard.log"), s.options.Sidecard, args...)
+	command := slices.Concat(s.options.Wrap, []string{s.options.Sidecard}, args)
+	p, err := StartProcess(filepath.Join(s.options.Dir, "sidecard.log"), command[0], command[1:]...)
 	if err != nil {
 		return err
 	}
@@ -191,11 +194,11 @@ func (s *Stack) Healthy(ctx context.Context) (bool, error) {
 	return false, fmt.Errorf("no health flags of the daemon in %q", body)
 }
 
-// Limits are Envoy's counters of what the daemon answered.
-type Limits struct{ OK, Over, Errors int64 }
+// Limits are Envoy's counters of what the daemon answered. Errors are calls that got no answer, and
+// Allowed the requests of such that passed unlimited, which is all of them as the bootstrap ships.
+type Limits struct{ OK, Over, Errors, Allowed int64 }
 
-// Limits reads Envoy's counters. Errors are calls that got no answer; their requests passed
-// unlimited.
+// Limits reads Envoy's counters.
 func (s *Stack) Limits(ctx context.Context) (Limits, error) {
 	_, stats, err := Fetch(ctx, s.AdminURL+"/stats?filter=ratelimit")
 	if err != nil {
@@ -204,7 +207,8 @@ func (s *Stack) Limits(ctx context.Context) (Limits, error) {
 	ok, err1 := EnvoyCounter(stats, "cluster.app.ratelimit.ok")
 	over, err2 := EnvoyCounter(stats, "cluster.app.ratelimit.over_limit")
 	failed, err3 := EnvoyCounter(stats, "cluster.app.ratelimit.error")
-	return Limits{OK: ok, Over: over, Errors: failed}, errors.Join(err1, err2, err3)
+	allowed, err4 := EnvoyCounter(stats, "cluster.app.ratelimit.failure_mode_allowed")
+	return Limits{OK: ok, Over: over, Errors: failed, Allowed: allowed}, errors.Join(err1, err2, err3, err4)
 }
 
 // Metrics reads the daemon's /metrics page.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,15 @@ const DelayHeader = "X-Delay"
 // StatusHeader is the request header that makes the application answer with that status.
 const StatusHeader = "X-Status"
 
+// NoteHeader is the request header whose value the application notes down with the time, as an Arrival.
+const NoteHeader = "X-Note"
+
+// Arrival is a request with a note that reached the application.
+type Arrival struct {
+	Note string
+	At   time.Time
+}
+
 // Upstream is the application behind Envoy: it answers 200 unless asked for something else, and counts.
 type Upstream struct {
 	listener net.Listener
@@ -26,6 +36,8 @@ type Upstream struct {
 	served   atomic.Int64
 	now      atomic.Int64 // requests that are being served
 	most     atomic.Int64
+	mu       sync.Mutex // guards arrivals
+	arrivals []Arrival
 	hold     atomic.Pointer[chan struct{}] // nil: requests are answered at once
 	stop     sync.Once
 	ended    chan error
@@ -46,6 +58,11 @@ func StartUpstream() (*Upstream, error) {
 
 func (u *Upstream) serve(w http.ResponseWriter, r *http.Request) {
 	u.served.Add(1)
+	if note := r.Header.Get(NoteHeader); note != "" {
+		u.mu.Lock()
+		u.arrivals = append(u.arrivals, Arrival{note, time.Now()})
+		u.mu.Unlock()
+	}
 	now := u.now.Add(1)
 	defer u.now.Add(-1)
 	for most := u.most.Load(); now > most && !u.most.CompareAndSwap(most, now); most = u.most.Load() {
@@ -96,6 +113,13 @@ func (u *Upstream) Port() int { return u.listener.Addr().(*net.TCPAddr).Port }
 
 // Served is the number of requests that reached the application.
 func (u *Upstream) Served() int64 { return u.served.Load() }
+
+// Arrivals returns the requests with a note that have arrived so far, in that order.
+func (u *Upstream) Arrivals() []Arrival {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.arrivals)
+}
 
 // Stop ends it, open connections too. It may be called again, to no effect.
 func (u *Upstream) Stop() error {

@@ -74,7 +74,9 @@ func BenchmarkDecide(b *testing.B) {
 	})
 }
 
-func benchDecide(b *testing.B, set rule.Set, want engine.Code) { benchDecideOn(b, newEngine(b, set), want) }
+func benchDecide(b *testing.B, set rule.Set, want engine.Code) {
+	benchDecideOn(b, newEngine(b, set), want)
+}
 
 func benchDecideOn(b *testing.B, e *engine.Engine, want engine.Code) {
 	inputs := benchInputs()

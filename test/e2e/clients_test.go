@@ -229,7 +229,9 @@ func TestSlowAndFrozenClients(t *testing.T) {
 		"says nothing to the local API": api,
 		"sends a request to that byte by byte": func() net.Conn {
 			c := api()
-			clients.Go(func() { trickle(t, c, []byte("POST /v1/decide HTTP/1.1\r\nHost: x\r\nX-Slow: "+fmt.Sprintf("%0200d", 0))) })
+			clients.Go(func() {
+				trickle(t, c, []byte("POST /v1/decide HTTP/1.1\r\nHost: x\r\nX-Slow: "+fmt.Sprintf("%0200d", 0)))
+			})
 			return c
 		},
 		"sends the body of a request to that byte by byte": func() net.Conn {

@@ -139,7 +139,7 @@ func (f *fileLoad) report(s Severity, at spot, message, fix string) {
 		s, at, message, fix = Error, spot{line: at.line, column: at.column}, TooManyProblems, ""
 	}
 	f.problems = append(f.problems, Problem{
-		Severity: s, Pos: f.position(at), Field: printable(at.path.String()), Rule: printable(f.rule), Message: printable(message), Fix: printable(fix),
+		Severity: s, Pos: f.position(at), Field: at.path.String(), Rule: f.rule, Message: message, Fix: fix,
 	})
 }
 

@@ -118,3 +118,13 @@ func numbered(format string, n int) string {
 	}
 	return b.String()
 }
+
+// Files may be named as their contents may be written.
+func TestNastyFileNames(t *testing.T) {
+	t.Parallel()
+	_, ps := Load([]File{{"a\n\x1b[31m-gw-flow-rules.json", []byte("[{}]")}}, Options{})
+	const want = `a\n\x1b[31m-gw-flow-rules.json:1:2: error: [0].resource: is missing: the route id, or the name of an API group`
+	if len(ps) != 2 || ps[0].String() != want {
+		t.Errorf("got %q", ps)
+	}
+}

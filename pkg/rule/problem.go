@@ -35,7 +35,8 @@ type Problem struct {
 	Fix      string // what to write instead; empty: the message says it all
 }
 
-// String formats the problem on one line: `file:line:column: error: field: message; fix: what to do`.
+// String formats the problem on one line: `file:line:column: error: field: message; fix: what to do`. What a
+// terminal would not show is escaped; the fields hold names and texts of files as they are.
 func (p Problem) String() string {
 	var b strings.Builder
 	if pos := p.Pos.String(); pos != "" {
@@ -53,7 +54,7 @@ func (p Problem) String() string {
 		b.WriteString("; fix: ")
 		b.WriteString(p.Fix)
 	}
-	return b.String()
+	return printable(b.String())
 }
 
 // Problems is what Load found, sorted by file, line and column. The zero value means: nothing wrong.

@@ -146,7 +146,7 @@ func meaningless(key string) string {
 	switch key {
 	case "sidecard.token", "sidecard.code", "sidecard.flags":
 		return fmt.Sprintf("%q reports the end of a request of Envoy's; what was begun here ends with complete", key)
-	case "header.", "query.", "cookie.", "arg.":
+	case "header.", "query.", "cookie.":
 		// Somebody passes on whatever names a client sends, and a client must not be able to have a
 		// query refused as malformed. No rule looks for an empty name.
 		return ""

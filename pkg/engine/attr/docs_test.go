@@ -20,7 +20,7 @@ func TestKeysOfThePage(t *testing.T) {
 	for _, row := range strings.Split(table, "\n") {
 		keys, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
 		for _, key := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(keys, -1) {
-			if err := Known(key[1]); err != nil {
+			if err := Known(strings.Replace(key[1], "arg.N", "arg.7", 1)); err != nil {
 				t.Error(err)
 			}
 			listed[key[1]] = true

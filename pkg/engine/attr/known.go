@@ -3,24 +3,36 @@ package attr
 import (
 	"fmt"
 	"strings"
+
+	"github.com/sidecard/sidecard/pkg/rule"
 )
 
 // prefixes are those of the keys that name one header, URL parameter, cookie or argument.
-var prefixes = [...]string{"header.", "query.", "cookie.", "arg."}
+var prefixes = [...]string{"header.", "query.", "cookie.", argumentPrefix}
+
+const argumentPrefix = "arg."
 
 // reports are the keys with a dot that have a meaning of their own.
 var reports = [...]string{"sidecard.token", "sidecard.code", "sidecard.flags"}
 
 // Known returns nil if key is one that Add understands, as somebody would write it on purpose: one of
 // the table at Add, or a bare name. Add itself takes "haeder.x-user" for a bare name too, and "header."
-// for a header without a name; for such keys, and for an empty one, the error says what is wrong.
+// for a header without a name, and does nothing for "arg.first"; for such keys, and for an empty one, the error
+// says what is wrong.
 func Known(key string) error {
 	for _, p := range prefixes {
-		if name, ok := strings.CutPrefix(key, p); ok && name != "" {
-			return nil
-		}
-		if key == p {
+		name, ok := strings.CutPrefix(key, p)
+		switch {
+		case !ok:
+		case name == "":
 			return fmt.Errorf("%q is no attribute: it lacks the name after the dot", key)
+		case p != argumentPrefix:
+			return nil
+		default:
+			if _, ok := argumentNumber(name); !ok {
+				return fmt.Errorf("%q is no attribute: arguments are arg.0 to arg.%d", key, rule.MaxArguments-1)
+			}
+			return nil
 		}
 	}
 	for _, r := range reports {
@@ -43,7 +55,9 @@ func Like(key string) []string {
 	var keys []string
 	if _, name, ok := strings.Cut(key, "."); ok && name != "" {
 		for _, p := range prefixes {
-			keys = append(keys, p+name)
+			if k := p + name; Known(k) == nil {
+				keys = append(keys, k)
+			}
 		}
 	}
 	return append(keys, reports[:]...)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	sidecardv1 "github.com/sidecard/sidecard/api/sidecard/v1"
-	"github.com/sidecard/sidecard/pkg/rule"
 )
 
 const (
@@ -21,27 +20,6 @@ const (
 	// writing is how long a client may take to read an answer.
 	writing = 10 * time.Second
 )
-
-// Handler returns the HTTP side: what the documentation calls /v1. It takes any Host header, and refuses
-// what a web page of another origin has its browser send. Its server must be without a WriteTimeout,
-// because answers may be held back; the handler bounds the writing of each.
-func (s *Service) Handler() http.Handler {
-	mux := http.NewServeMux()
-	h := httpService{s}
-	mux.HandleFunc("POST /v1/decide", h.answer(h.decide))
-	mux.HandleFunc("POST /v1/acquire", h.answer(h.acquire))
-	mux.HandleFunc("POST /v1/complete", h.answer(h.complete))
-	mux.HandleFunc("POST /v1/batch", h.answer(h.batch))
-	mux.HandleFunc("GET /v1/watch", h.watch)
-	mux.HandleFunc("/", h.answer(h.unknown))
-	guard := http.NewCrossOriginProtection()
-	guard.SetDenyHandler(h.answer(h.foreign))
-	guarded := guard.Handler(mux)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		limitWriting(w) // the limit of the request before on this connection may have passed
-		guarded.ServeHTTP(w, r)
-	})
-}
 
 // limitWriting bounds what is written from now on in time. Only writers of tests cannot be bounded.
 func limitWriting(w http.ResponseWriter) {
@@ -60,8 +38,9 @@ type reply struct {
 	body  any
 }
 
-// answer returns a handler that reads the body of a request, lets f answer it, and writes the answer. For a
-// caller who has gone nothing is written.
+// answer returns a handler that reads the body of a request, lets f answer it, and writes the answer. One is
+// written for a caller who has gone too: whoever has only closed his way to send still reads, and would
+// take nothing for 200.
 func (h httpService) answer(f func(r *http.Request, body []byte) (reply, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := readBody(w, r)
@@ -70,9 +49,6 @@ func (h httpService) answer(f func(r *http.Request, body []byte) (reply, error))
 			out, err = f(r, body)
 		}
 		if err != nil {
-			if r.Context().Err() != nil {
-				return
-			}
 			out = h.failure(err, body)
 		}
 		limitWriting(w)
@@ -153,7 +129,10 @@ func longestRetry(items []*sidecardv1.Decision) *int64 {
 	return longest
 }
 
-func (h httpService) complete(_ *http.Request, body []byte) (reply, error) {
+func (h httpService) complete(r *http.Request, body []byte) (reply, error) {
+	if r.URL.RawQuery != "" {
+		return reply{}, &fault{"", -1, fmt.Sprintf("unknown URL parameter %q; there is none", clip(r.URL.RawQuery))}
+	}
 	e, err := readEnd(body)
 	if err != nil {
 		return reply{}, err
@@ -162,27 +141,6 @@ func (h httpService) complete(_ *http.Request, body []byte) (reply, error) {
 		return reply{}, errNoCall
 	}
 	return reply{status: http.StatusOK, body: struct{}{}}, nil
-}
-
-// unknown answers what is neither a path nor a method of the API.
-func (h httpService) unknown(r *http.Request, _ []byte) (reply, error) {
-	paths := []string{"/v1/decide", "/v1/acquire", "/v1/complete", "/v1/batch", "/v1/watch"}
-	for _, p := range paths {
-		if r.URL.Path != p {
-			continue
-		}
-		method := http.MethodPost
-		if p == "/v1/watch" {
-			method = http.MethodGet
-		}
-		return reply{status: http.StatusMethodNotAllowed, allow: method, body: problem{Error: "write " + method + " " + p}}, nil
-	}
-	return reply{status: http.StatusNotFound, body: problem{Error: "unknown path" + rule.DidYouMean(r.URL.Path, paths)}}, nil
-}
-
-// foreign answers what a browser sends for a web page of another origin.
-func (h httpService) foreign(*http.Request, []byte) (reply, error) {
-	return reply{status: http.StatusForbidden, body: problem{Error: "a web page of another origin must not ask"}}, nil
 }
 
 // wantsStatus says whether a refusal is to be told by the status.
@@ -229,7 +187,7 @@ func (h httpService) failure(err error, body []byte) reply {
 	case errors.Is(err, errNoCall):
 		return reply{status: http.StatusConflict, body: problem{Error: err.Error(), Field: "token"}}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return reply{status: http.StatusServiceUnavailable, body: problem{Error: err.Error()}}
+		return reply{status: http.StatusServiceUnavailable, body: problem{Error: "given up by the caller before it was answered: " + err.Error()}}
 	}
 	return reply{status: http.StatusBadRequest, body: problem{Error: "the body could not be read: " + err.Error()}}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	sidecardv1 "github.com/sidecard/sidecard/api/sidecard/v1"
 )
@@ -28,14 +29,20 @@ func (h httpService) watch(w http.ResponseWriter, r *http.Request) {
 			return http.NewResponseController(w).Flush()
 		})
 	}
-	if err != nil && !begun && r.Context().Err() == nil {
+	if err != nil && !begun {
 		h.failure(err, nil).write(w)
 	}
 }
 
 // watched returns the resource that is asked for; empty: all.
 func watched(r *http.Request) (string, error) {
-	values := r.URL.Query()
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return "", &fault{"", -1, "malformed URL parameters: " + err.Error()}
+	}
+	if len(values["resource"]) > 1 {
+		return "", &fault{"resource", -1, "stands there twice"}
+	}
 	resource := values.Get("resource")
 	values.Del("resource")
 	for name := range values {

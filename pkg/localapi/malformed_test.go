@@ -42,18 +42,21 @@ func TestMalformed(t *testing.T) {
 		{"/v1/decide", `{"attributes": {"path": "/", "haeder.x-user-id": "bob"}}`, `1:30 attributes: "haeder.x-user-id" is no attribute: a name with a dot begins with that of a kind: header, query, cookie or arg; did you mean "header.x-user-id"?`},
 		{"/v1/decide", `{"attributes": {"": "bob"}}`, "1:17 attributes: an empty name is no attribute"},
 		{"/v1/decide", `{"attributes": {"sidecard.token": "x"}}`, `1:17 attributes: "sidecard.token" reports the end of a request of Envoy's; what was begun here ends with complete`},
+		{"/v1/decide", `{"attributes": {"arg.first": "x"}}`, `1:17 attributes: "arg.first" is no attribute: arguments are arg.0 to arg.63; there are header.first, query.first, cookie.first`},
+		{"/v1/decide", `{"attributes": {"arg.64": "x"}}`, `1:17 attributes: "arg.64" is no attribute: arguments are arg.0 to arg.63; there are header.64, query.64, cookie.64`},
 		{"/v1/decide", `{"args": "a"}`, "1:10 args: is a string; it must be a list"},
 		{"/v1/decide", `{"args": [1, {}]}`, "1:14 args[1]: is an object; it must be a string, a number, true or false"},
 		{"/v1/decide", `{"args": [` + many + `]}`, "1:139 args: a call has at most 64 arguments"},
 		{"/v1/decide?status=htp", `{}`, `0:0 : unknown URL parameter "status=htp"; there is status=http`},
 		{"/v1/acquire", `{"peek": true}`, "0:0 peek: a look begins no call; ask decide"},
+		{"/v1/complete?status=http", `{"token": "x"}`, `0:0 : unknown URL parameter "status=http"; there is none`},
 		{"/v1/complete", `{}`, "0:0 token: is missing"},
 		{"/v1/complete", `{"token": ""}`, "1:11 token: is empty; a decision without a token has nothing to complete"},
 		{"/v1/complete", `{"token": "x", "rt": 3}`, `1:16 rt: unknown field; there are token, error, rtMs, aborted`},
 		{"/v1/complete", `{"token": "x", "rtMs": 86400001}`, "1:24 rtMs: 86400001 is not from 0 to 86400000"},
 		{"/v1/batch", `{}`, "0:0 items: is empty; ask for at least one decision"},
 		{"/v1/batch", `{"items": [{"resource": "orders"}, {"hits": -3}]}`, "1:45 items[1].hits: -3 is below 1; to ask without taking anything, set peek"},
-		{"/v1/batch", `{"items": [{"resource": "orders"}, {"attributes": {"q.x": ""}}]}`, `1:52 items[1].attributes: "q.x" is no attribute: a name with a dot begins with that of a kind: header, query, cookie or arg; there are header.x, query.x, cookie.x, arg.x`},
+		{"/v1/batch", `{"items": [{"resource": "orders"}, {"attributes": {"q.x": ""}}]}`, `1:52 items[1].attributes: "q.x" is no attribute: a name with a dot begins with that of a kind: header, query, cookie or arg; there are header.x, query.x, cookie.x`},
 		{"/v1/batch", `{"items": [{"resource": "orders"}, {"domain": "shop"}], "atomic": true}`, `0:0 items[1].domain: is "shop" and that of the first item "sidecard"; an atomic batch is of one domain`},
 		{"/v1/batch", `{"items": [` + strings.TrimSuffix(strings.Repeat(`{},`, maxItems+1), ",") + `]}`, "1:396 items: a batch holds at most 128 items"},
 	} {
@@ -82,7 +85,7 @@ func TestClientsCannotMakeItMalformed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, body := range []string{
-		`{"attributes": {"query.": "x", "header.": "y", "cookie.": "", "arg.": ""}}`,
+		`{"attributes": {"query.": "x", "header.": "y", "cookie.": ""}}`,
 		`{"attributes": {"query.a.b=c d": "\ud800\u0000", "path": "not a path", "host": "::::", "remote_address": "here"}}`,
 		"{\"attributes\": {\"header.x\": \"\xff\xfe\", \"cookie\": \"=;=;\"}}",
 		`{"args": ["a", 12345678901234567890, 1e400, true, null, ""], "hits": 9223372036854775807, "maxWaitMs": 9223372036854775807}`,
@@ -101,6 +104,12 @@ func TestOtherRequests(t *testing.T) {
 		want, allow          string
 	}{
 		{"GET", "/v1/decide", "", `405 {"error":"write POST /v1/decide"}`, "POST"},
+		{"POST", "/v1/watch", "{}", `405 {"error":"write GET /v1/watch"}`, "GET"},
+		{"HEAD", "/v1/watch", "", `405 {"error":"write GET /v1/watch"}`, "GET"},
+		{"GET", "/v1/watch?resource=a&resource=b", "", `400 {"error":"resource: stands there twice","field":"resource"}`, ""},
+		{"GET", "/v1/watch?%zz", "", `400 {"error":"malformed URL parameters: invalid URL escape \"%zz\""}`, ""},
+		{"POST", "//v1/decide", "{}", `404 {"error":"unknown path; did you mean \"/v1/decide\"?"}`, ""},
+		{"POST", "/v1/../v1/decide", "{}", `404 {"error":"unknown path; did you mean \"/v1/decide\"?"}`, ""},
 		{"POST", "/v1/decid", "", `404 {"error":"unknown path; did you mean \"/v1/decide\"?"}`, ""},
 		{"POST", "/v1/decide", strings.Repeat(" ", maxBody+1), `413 {"error":"the body is larger than 262144 bytes"}`, ""},
 	} {

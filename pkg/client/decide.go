@@ -54,32 +54,6 @@ func (c *Client) Decide(ctx context.Context, r Request) (Decision, error) {
 	return c.ask(ctx, "/v1/decide", r)
 }
 
-// Acquire does as Decide does and begins a call, which the Token of the decision stands for. Give it to
-// Complete when the call has ended; else the call ends with the lease of its rule.
-func (c *Client) Acquire(ctx context.Context, r Request) (Decision, error) {
-	return c.ask(ctx, "/v1/acquire", r)
-}
-
-// Outcome is how a call ended.
-type Outcome struct {
-	Failed  bool
-	Aborted bool          // it was given up before its end, which says nothing of what it called
-	RT      time.Duration // in whole milliseconds, at most a day; 0: as the daemon measures it
-}
-
-// Complete ends the call that Acquire began. An empty token, as decisions have where no rule wants to know,
-// ends nothing and asks nobody. The error is ErrNoCall if the call has ended before, be it with its lease.
-func (c *Client) Complete(ctx context.Context, token string, o Outcome) error {
-	if token == "" {
-		return nil
-	}
-	m := completion{Token: token, Error: o.Failed, Aborted: o.Aborted}
-	if o.RT > 0 {
-		m.RTMs = new(o.RT.Milliseconds())
-	}
-	return c.post(ctx, "/v1/complete", m, nil)
-}
-
 func (c *Client) ask(ctx context.Context, path string, r Request) (Decision, error) {
 	m := question{
 		Domain: r.Domain, Resource: r.Resource, Attributes: r.Attributes, Args: r.Args, Hits: r.Hits, Peek: r.Peek, TellWait: r.TellWait,

@@ -5,10 +5,6 @@ import (
 	"time"
 )
 
-// reporting bounds the report of how a call ended, which is made even if the caller's context has ended: a
-// call that is not reported keeps its place until its lease ends.
-const reporting = time.Second
-
 // Do calls f if the rules for the resource allow it, after the wait that they want, and reports how it ended:
 // whether it failed and how long it took. It returns the error of f; a *Refusal, without having called f, if
 // a rule refused or would have the call wait beyond the deadline of ctx; ErrUnavailable, without having called
@@ -28,17 +24,12 @@ func (c *Client) Do(ctx context.Context, resource string, attributes map[string]
 	if err := d.Err(); err != nil {
 		return err
 	}
-	report := func(o Outcome) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reporting)
-		defer cancel()
-		c.Complete(ctx, d.Token, o) // else the lease ends the call
-	}
 	if err := wait(ctx, d.Wait); err != nil {
-		report(Outcome{Aborted: true})
+		c.report(ctx, d.Token, Outcome{Aborted: true})
 		return err
 	}
 	began, failed := time.Now(), true
-	defer func() { report(Outcome{Failed: failed, RT: time.Since(began)}) }()
+	defer func() { c.report(ctx, d.Token, Outcome{Failed: failed, RT: time.Since(began)}) }()
 	err = f()
 	failed = err != nil
 	return err

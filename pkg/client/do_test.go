@@ -15,6 +15,7 @@ import (
 // scripted is a daemon that tells every call to wait, and notes what it is asked.
 type scripted struct {
 	wait  time.Duration
+	slow  time.Duration // how long the answer of acquire takes
 	asked []string
 }
 
@@ -27,6 +28,13 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	s.asked = append(s.asked, strings.TrimPrefix(r.URL.Path, "/v1/")+" "+string(body))
+	if s.slow > 0 && r.URL.Path == "/v1/acquire" {
+		select {
+		case <-time.After(s.slow):
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
 	text := fmt.Sprintf(`{"allowed":true,"code":"wait","waitMs":%d,"token":"t"}`, s.wait.Milliseconds())
 	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text))}, nil
 }
@@ -70,6 +78,42 @@ func TestDoWaits(t *testing.T) {
 				})
 				if took := time.Since(began); took != c.took || !errors.Is(err, c.err) || (err == nil) != (c.err == nil) {
 					t.Errorf("got %v after %v, want %v after %v", err, took, c.err, c.took)
+				}
+				if got := strings.Join(daemon.asked, " | "); got != c.asked {
+					t.Errorf("asked %s\nwant  %s", got, c.asked)
+				}
+			})
+		})
+	}
+}
+
+// Whoever gives up while he asks keeps no place, as long as the answer comes soon.
+func TestAcquireGivenUp(t *testing.T) {
+	t.Parallel()
+	const acquire, complete = `acquire {"resource":"r"}`, ` | complete {"token":"t","aborted":true}`
+	for name, c := range map[string]struct {
+		gone, slow, took time.Duration
+		asked            string
+	}{
+		"before":              {asked: ``},
+		"meanwhile":           {gone: 20 * time.Millisecond, slow: 50 * time.Millisecond, took: 50 * time.Millisecond, asked: acquire + complete},
+		"nobody answers soon": {gone: 20 * time.Millisecond, slow: time.Minute, took: 20*time.Millisecond + lingering, asked: acquire},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				daemon := &scripted{slow: c.slow}
+				client := &Client{base: "http://sidecard", http: &http.Client{Transport: daemon}}
+				ctx, cancel := context.WithCancelCause(t.Context())
+				why := errors.New("why")
+				if c.gone == 0 {
+					cancel(why)
+				}
+				time.AfterFunc(c.gone, func() { cancel(why) })
+				began := time.Now()
+				d, err := client.Acquire(ctx, Request{Resource: "r"})
+				if took := time.Since(began); took != c.took || !errors.Is(err, why) || d != (Decision{}) {
+					t.Errorf("got %+v, %v after %v, want %v after %v", d, err, took, why, c.took)
 				}
 				if got := strings.Join(daemon.asked, " | "); got != c.asked {
 					t.Errorf("asked %s\nwant  %s", got, c.asked)

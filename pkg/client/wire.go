@@ -88,7 +88,7 @@ func (c *Client) post(ctx context.Context, path string, in, out any) error {
 	response, err := c.http.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
-			return fmt.Errorf("sidecard: %w", context.Cause(ctx))
+			return givenUp(ctx)
 		}
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

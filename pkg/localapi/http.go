@@ -36,6 +36,7 @@ type reply struct {
 	// retry is how many milliseconds to wait before coming again, for the Retry-After header; nil: none.
 	retry *int64
 	body  any
+	token string // of the call that the answer begins; empty: none
 }
 
 // answer returns a handler that reads the body of a request, lets f answer it, and writes the answer. One is
@@ -53,7 +54,17 @@ func (h httpService) answer(f func(r *http.Request, body []byte) (reply, error))
 		}
 		limitWriting(w)
 		out.write(w)
+		if out.token != "" && !delivered(w) {
+			h.s.withdraw(out.token)
+		}
 	}
+}
+
+// delivered says whether an answer could be given to the other side's socket. Whether somebody reads it there is
+// not known.
+func delivered(w http.ResponseWriter) bool {
+	err := http.NewResponseController(w).Flush()
+	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 
 // readBody reads the whole body, which the server's ReadTimeout bounds in time.
@@ -87,7 +98,7 @@ func (h httpService) one(r *http.Request, body []byte, begin bool) (reply, error
 	if err != nil {
 		return reply{}, err
 	}
-	out := reply{status: http.StatusOK, body: decisionJSON(d)}
+	out := reply{status: http.StatusOK, body: decisionJSON(d), token: d.Token}
 	if byStatus && !d.Allowed {
 		out.status, out.retry = http.StatusTooManyRequests, d.RetryAfterMs
 	}

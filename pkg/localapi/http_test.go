@@ -1,6 +1,7 @@
 package localapi
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -143,6 +144,31 @@ func TestAcquireAndComplete(t *testing.T) {
 	w.engine.Expire(w.now.Load())
 	if got := w.post(t, "/v1/complete", `{"token": "`+late+`"}`).String(); got != conflict || w.inFlight("at-once") != 0 {
 		t.Errorf("after the lease: got %s, %d under way", got, w.inFlight("at-once"))
+	}
+}
+
+// deaf is a connection whose other side has gone.
+type deaf struct{ *recorder }
+
+func (deaf) FlushError() error { return errors.New("broken pipe") }
+
+// A call is not left under way if nobody can be told its token.
+func TestAnswersThatNobodyGets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 3 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/acquire", strings.NewReader(`{"resource": "at-once"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rec := &recorder{answer: answer{header: make(http.Header)}}
+		w.handler.ServeHTTP(deaf{rec}, req)
+		if text := rec.text.String(); !strings.Contains(text, `"token":"`) || w.inFlight("at-once") != 0 {
+			t.Errorf("%d calls are under way after %s", w.inFlight("at-once"), text)
+		}
+	}
+	if s := w.engine.Tokens(); s.Withdrawn.Load() != 3 || s.Completed.Load() != 0 {
+		t.Errorf("%d withdrawn, %d completed, want 3 and none", s.Withdrawn.Load(), s.Completed.Load())
 	}
 }
 

@@ -151,6 +151,13 @@ func (s *Service) complete(e end) bool {
 	return s.cfg.Engine.Complete(s.cfg.Now(), token, engine.Outcome{Error: e.failed, Aborted: e.aborted, RT: e.rt})
 }
 
+// withdraw ends a call whose token nobody was told, as one that never began.
+func (s *Service) withdraw(token string) {
+	var c engine.Call
+	c.Token, _ = engine.ParseToken(token)
+	s.cfg.Engine.Withdraw(s.cfg.Now(), &c)
+}
+
 // countUnmatched counts the items that no rule applied to.
 func (s *Service) countUnmatched(c *call) {
 	var n int64

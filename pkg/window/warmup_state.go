@@ -54,9 +54,11 @@ func newWarmth(t warmUpTerms, at int64) warmth {
 }
 
 // next is w in a later interval, if passed requests passed in the one right before that. What passed
-// before is not asked for: the bucket is brought up to date only when somebody comes.
+// before is not asked for: the bucket is brought up to date only when somebody comes. Sentinel lets a bucket
+// that holds exactly the warning stay so however long nobody comes, and one above it whose Limit is below the
+// ColdFactor; here both fill again, or a quiet time would not make them cold.
 func (w warmth) next(at, passed int64) warmth {
-	if w.tokens < w.warning || w.tokens > w.warning && passed < w.limit/w.cold {
+	if w.tokens < w.warning || w.warning > 0 && passed < max(w.limit/w.cold, 1) {
 		room := w.most - w.tokens
 		w.tokens += mul(uint64(at-w.at), uint64(w.limit)).atMost(room)
 	}

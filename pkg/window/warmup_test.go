@@ -47,6 +47,9 @@ func TestWarmUpSeries(t *testing.T) {
 		{"nothing passes", 0, 10 * time.Second, 0, []int{2}, []int{0, 0, 0}, []int{0, 0, 0}},
 		{"cools while few come", 10, 4 * time.Second, 0, []int{12, 12, 12, 12, 12, 12, 12, 2, 2, 2, 2, 2, 12},
 			[]int{3, 3, 4, 5, 6, 10, 10, 2, 2, 2, 2, 2, 3}, []int{40, 37, 34, 30, 25, 19, 19, 19, 27, 35, 38, 38, 38}},
+		{"cools at the warning", 10, 10 * time.Second, 100, []int{12, 12, 12, 12, 12, 12, 12, 12, 12, 12, 12, 12, 1, 0, 0, 12},
+			[]int{3, 3, 3, 3, 3, 4, 4, 4, 5, 5, 6, 7, 1, 0, 0, 4}, []int{100, 97, 94, 91, 88, 85, 81, 77, 73, 68, 63, 57, 50, 50, 50, 80}},
+		{"cools below the cold factor", 2, 10 * time.Second, 100, []int{2, 2, 2, 0, 0, 2}, []int{1, 1, 1, 0, 0, 1}, []int{20, 19, 18, 18, 18, 20}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

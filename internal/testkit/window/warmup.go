@@ -66,7 +66,7 @@ func (w *warmth) sync(now int64) {
 			passed += c.n
 		}
 	}
-	fills := w.tokens < w.t.warning() || w.tokens > w.t.warning() && passed < w.t.Limit/w.t.Cold
+	fills := w.tokens < w.t.warning() || w.t.warning() > 0 && passed < max(w.t.Limit/w.t.Cold, 1)
 	for i := w.at; i < at && fills && w.tokens < w.t.most(); i++ {
 		w.tokens = min(w.tokens+w.t.Limit, w.t.most())
 	}

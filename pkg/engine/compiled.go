@@ -104,10 +104,12 @@ func (r *CompiledRule) keyOf(q *Request, s *apiScratch, w *work, again bool) (k 
 		}
 		return 0, own, r.authority.judge(q), true
 	}
-	if r.param == nil {
+	if r.param == nil || r.param.source == rule.SourceRoute {
 		if r.origin != "" && q.caller() == "" && q.Kind == Charge && !again {
 			r.Missing.Add(1)
 		}
+	}
+	if r.param == nil {
 		return 0, own, ReasonNone, true
 	}
 	v, found := r.param.value(q, s, w)
@@ -141,6 +143,9 @@ func (r *CompiledRule) keyOf(q *Request, s *apiScratch, w *work, again bool) (k 
 	}
 	if own.ctl == nil {
 		return 0, own, ReasonNone, true
+	}
+	if r.Mode == rule.ModeRegex && r.param.source == rule.SourceOrigin {
+		return r.memory.keys.HashPair(q.Resource, v), own, ReasonNone, true
 	}
 	return r.memory.keys.Hash(v), own, ReasonNone, true
 }

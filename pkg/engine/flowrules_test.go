@@ -110,13 +110,58 @@ func TestFlowExpressions(t *testing.T) {
 	for _, tt := range []struct {
 		resource string
 		want     int
-	}{{"orders-1", 2}, {"orders-22", 1}, {"orders-", 5}, {"orders-1x", 5}, {"xorders-1", 5}} {
+	}{{"orders-1", 2}, {"orders-22", 3}, {"orders-", 5}, {"orders-1x", 5}, {"xorders-1", 5}} {
 		if got := passes(e, start, 5, from("", tt.resource)); got != tt.want {
-			t.Errorf("%s: %d passed, want %d: one budget for all that match", tt.resource, got, tt.want)
+			t.Errorf("%s: %d passed, want %d: a budget for each that matches", tt.resource, got, tt.want)
 		}
 	}
 	if n := e.Regexps(); n != 1 {
 		t.Errorf("%d expressions", n)
+	}
+}
+
+// TestFlowExpressionBudgets: what an expression matches is counted apart, by route and, for others, by route and
+// origin; what waits for its turn has one queue, and the use of another resource is one.
+func TestFlowExpressionBudgets(t *testing.T) {
+	t.Parallel()
+	type step struct {
+		origin, resource string
+		passes           int
+	}
+	const plenty = 9
+	for _, tt := range []struct {
+		name, fields string
+		steps        []step
+	}{
+		{"a named origin", `"count": 2, "limitApp": "web"`, []step{{"web", "a1", 2}, {"web", "a2", 2}, {"app", "a1", plenty}, {"", "a1", plenty}}},
+		{"others", `"count": 2, "limitApp": "other"`, []step{{"app", "a1", 2}, {"app", "a2", 2}, {"batch", "a1", 2}, {"a1", "app", plenty}, {"a1", "a1", 2}, {"app", "a1", 0}, {"", "a1", plenty}}},
+		{"no origin is refused", `"count": 2, "limitApp": "web", "onMissing": "block"`, []step{{"", "a1", 0}, {"web", "a1", 2}}},
+		{"under way", `"count": 2, "grade": 0`, []step{{"", "a1", 2}, {"", "a2", 2}, {"", "a1", 0}}},
+		{"a burst", `"count": 2, "burst": 1`, []step{{"", "a1", 3}, {"", "a2", 3}}},
+		{"a bucket", `"count": 2, "window": "token-bucket"`, []step{{"", "a1", 2}, {"", "a2", 2}}},
+		{"warm-up", `"count": 6, "controlBehavior": 1`, []step{{"", "a1", 2}, {"", "a2", 0}}},
+		{"relate", `"count": 2, "strategy": 1, "refResource": "b"`, []step{{"", "b", plenty}, {"", "a1", 0}, {"", "a2", 0}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			e := newEngine(t, flowSet(t, `{"resource": "a\\d", "regex": true, `+tt.fields+`}`))
+			for _, s := range tt.steps {
+				if got := passes(e, start, plenty, from(s.origin, s.resource)); got != s.passes {
+					t.Errorf("%q to %s: %d passed, want %d", s.origin, s.resource, got, s.passes)
+				}
+			}
+		})
+	}
+}
+
+// TestFlowExpressionCountsMissingOrigins counts what comes without the origin that the rule asks for.
+func TestFlowExpressionCountsMissingOrigins(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, flowSet(t, `{"id": "re", "resource": "a.", "regex": true, "count": 2, "limitApp": "web", "onMissing": "block"}`))
+	var c engine.Call
+	decide(e, start, &c, from("", "a1"))
+	if v := c.Verdicts[0]; v.Reason != engine.ReasonMissingParam || v.Rule.Missing.Load() != 1 {
+		t.Errorf("%v, missing %d", v, v.Rule.Missing.Load())
 	}
 }
 

@@ -32,6 +32,7 @@ type memory struct {
 // keys is what all tables of parameter values have in common.
 type keys interface {
 	Hash(value string) window.Key
+	HashPair(a, b string) window.Key
 	MissingKey() window.Key
 	Stats() window.KeyStats
 	Maintain(now int64)

@@ -59,6 +59,8 @@ func (p *param) value(r *Request, s *apiScratch, w *work) (string, Presence) {
 		return r.Host, presentUnlessEmpty(r.Host)
 	case rule.SourceOrigin:
 		return r.caller(), presentUnlessEmpty(r.caller())
+	case rule.SourceRoute:
+		return r.Resource, Present
 	case rule.SourcePathParam:
 		return p.path.value(r, s, w)
 	}

@@ -16,7 +16,7 @@ var flowSchema = schema[limitDraft]{what: "a flow rule", fields: slices.Concat(
 		modeField(func(d *limitDraft) *located[int64] { return &d.mode }).extension(),
 		boolField("regex", "`resource` is a regular expression, and the rule is for every route whose whole id matches it",
 			func(d *limitDraft) *located[bool] { return &d.regex }).
-			sentinel("Java's expressions, each matching resource by itself").here("RE2, and one budget for all of them"),
+			sentinel("Java's expressions, each matching resource by itself").here("the same, in RE2; with queueing, warm-up or relate one budget for all of them"),
 		textDefault("limitApp", "whose calls are limited: an origin, `other` for those that no flow rule of the resource names, or `default` for all", maxNameBytes, allOrigins,
 			func(d *limitDraft) *located[string] { return &d.limitApp }).sentinel(alike),
 		gradeField().sentinel("0 ignores controlBehavior").here("0 with another behaviour than reject is refused"),
@@ -53,6 +53,10 @@ var flowSchema = schema[limitDraft]{what: "a flow rule", fields: slices.Concat(
 
 // flowSampleCount is Sentinel's number of slots in a second.
 const flowSampleCount = 2
+
+// expressionRoutes is how many routes that an expression matches are told apart: Sentinel has as many resources, and
+// checks no rule of more.
+const expressionRoutes = 6000
 
 // allOrigins is how a limitApp is written that is for everybody's calls.
 const allOrigins = "default"
@@ -156,7 +160,19 @@ func (f *fileLoad) checkOrigin(d *limitDraft, r *LimitRule) {
 	case r.OnMissing == MissingLimit:
 		f.fail(d.onMissing.at, "limit is for parameters", "write skip or block")
 	}
-	if r.Origin == OriginOther && d.relation.v == relationDirect && r.Behavior == BehaviorReject {
+	if d.relation.v == relationDirect && r.Behavior == BehaviorReject {
+		r.countApart()
+	}
+}
+
+// countApart gives every origin that no rule names a budget of its own, and every route that an expression
+// matches: Sentinel counts a rule at the node of the resource, or of its origin. What waits or warms up has one
+// place for all in Sentinel too.
+func (r *LimitRule) countApart() {
+	switch {
+	case r.Origin == OriginOther: // by an expression: of each route
 		r.Param, r.MaxKeys = &ParamItem{Source: SourceOrigin}, defaultMaxKeys
+	case r.Mode == ModeRegex:
+		r.Param, r.MaxKeys = &ParamItem{Source: SourceRoute}, expressionRoutes
 	}
 }

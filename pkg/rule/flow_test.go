@@ -105,7 +105,12 @@ func TestFlowMeaning(t *testing.T) {
 		{"others in a queue", `"count": 2, "limitApp": "other", "controlBehavior": 2`, LimitRule{ID: "flow/route/a/other/qps/queue/1s/none", Origin: "other", Behavior: BehaviorQueue, MaxQueueing: 500 * time.Millisecond, Window: WindowNone, Interval: time.Second}},
 		{"relate", `"count": 2, "strategy": 1, "refResource": "b"`, LimitRule{ID: "flow/route/a/relate:b/qps/reject/1s/aligned", RefResource: "b", SampleCount: 2, Interval: time.Second}},
 		{"concurrency", `"count": 2, "grade": 0`, LimitRule{ID: "flow/route/a/concurrency/reject", Grade: GradeConcurrency, Window: WindowNone, Lease: time.Minute}},
-		{"expression", `"count": 2, "regex": true`, LimitRule{ID: "flow/regex/a/qps/reject/1s/aligned", Mode: ModeRegex, SampleCount: 2, Interval: time.Second}},
+		{"expression", `"count": 2, "regex": true`, LimitRule{ID: "flow/regex/a/qps/reject/1s/aligned", Mode: ModeRegex, SampleCount: 2, Interval: time.Second,
+			Param: &ParamItem{Source: SourceRoute}, MaxKeys: expressionRoutes}},
+		{"expression for others", `"count": 2, "regex": true, "limitApp": "other"`, LimitRule{ID: "flow/regex/a/other/qps/reject/1s/aligned", Mode: ModeRegex, Origin: "other", SampleCount: 2, Interval: time.Second,
+			Param: &ParamItem{Source: SourceOrigin}, MaxKeys: defaultMaxKeys}},
+		{"expression in a queue", `"count": 2, "regex": true, "controlBehavior": 2`, LimitRule{ID: "flow/regex/a/qps/queue/1s/none", Mode: ModeRegex, Behavior: BehaviorQueue, MaxQueueing: 500 * time.Millisecond, Window: WindowNone, Interval: time.Second}},
+		{"expression that relates", `"count": 2, "regex": true, "strategy": 1, "refResource": "b"`, LimitRule{ID: "flow/regex/a/relate:b/qps/reject/1s/aligned", Mode: ModeRegex, RefResource: "b", SampleCount: 2, Interval: time.Second}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -48,6 +48,7 @@ const (
 	SourceAttribute // any attribute, by its key
 	SourceArgument  // a positional argument of the call
 	SourceOrigin    // the caller
+	SourceRoute     // the route id
 )
 
 // LimitKind says which kind of file a limit rule comes from.
@@ -139,7 +140,7 @@ const MaxArguments = 64
 // ParamItem names the request parameter whose values a rule limits one by one.
 type ParamItem struct {
 	Source    ParamSource
-	FieldName string // as written; empty for SourceClientIP, SourceHost and SourceOrigin
+	FieldName string // as written; empty for SourceClientIP, SourceHost, SourceOrigin and SourceRoute
 	Template  string // of SourcePathParam: the Ant pattern that has {FieldName}; empty: those of the API group's items
 	Pattern   string // empty: every value
 	Match     MatchStrategy

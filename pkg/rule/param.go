@@ -42,13 +42,13 @@ var paramSchema = schema[paramDraft]{what: "a parameter item", fields: append(
 // The names of the sources, in the order of ParamSource.
 var sourceNames = [...]string{
 	SourceClientIP: "client_ip", SourceHost: "host", SourceHeader: "header", SourceURLParam: "url_param", SourceCookie: "cookie",
-	SourcePathParam: pathParam, SourceAttribute: "attribute", SourceArgument: "argument", SourceOrigin: "origin",
+	SourcePathParam: pathParam, SourceAttribute: "attribute", SourceArgument: "argument", SourceOrigin: "origin", SourceRoute: "route",
 }
 
 const pathParam = "path_param"
 
-// String returns the name that parseStrategy takes, and attribute, argument and origin for those that no
-// gateway rule has.
+// String returns the name that parseStrategy takes, and attribute, argument, origin and route for those that
+// no gateway rule has.
 func (s ParamSource) String() string {
 	if int(s) < len(sourceNames) {
 		return sourceNames[s]

@@ -22,7 +22,7 @@ func TestWordsOfTheModel(t *testing.T) {
 		{OverflowSketch, "sketch"}, {OverflowBlock, "block"}, {OverflowAllow, "allow"}, {Overflow(9), ""},
 		{GradeSlowRatio, "slow_ratio"}, {GradeErrorRatio, "error_ratio"}, {GradeErrorCount, "error_count"}, {GradeAverageRT, "avg_rt"}, {DegradeGrade(9), ""},
 		{OpenAbove, "above"}, {OpenReached, "reached"}, {OpenAt(9), ""},
-		{SourceClientIP, "client_ip"}, {SourceHost, "host"}, {SourceHeader, "header"}, {SourceURLParam, "url_param"}, {SourceCookie, "cookie"}, {ParamSource(9), ""},
+		{SourceClientIP, "client_ip"}, {SourceHost, "host"}, {SourceHeader, "header"}, {SourceURLParam, "url_param"}, {SourceCookie, "cookie"}, {SourceRoute, "route"}, {SourceRoute + 1, ""},
 	} {
 		if got := tc.value.String(); got != tc.want {
 			t.Errorf("%T %d: got %q, want %q", tc.value, tc.value, got, tc.want)

@@ -166,6 +166,9 @@ func TestKeyTableHash(t *testing.T) {
 	if k.Hash("a") == other.Hash("a") {
 		t.Error("two tables share a seed that nobody gave them")
 	}
+	if pair := k.HashPair("a", "b"); pair != k.HashPair("a", "b") || pair == k.HashPair("b", "a") || pair == k.HashPair("ab", "") || pair == k.HashPair("", "ab") || k.HashPair("a", "a") == k.HashPair("b", "b") {
+		t.Error("the key of a pair is that of both, in their order")
+	}
 	c.Seed = k.seed
 	if same := smallKeyTable(t, epoch, c); same.Hash("a") != k.Hash("a") {
 		t.Error("two tables with one seed differ")

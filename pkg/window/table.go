@@ -2,6 +2,7 @@ package window
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"sync/atomic"
 )
 
@@ -55,6 +56,12 @@ type table struct {
 // Hash returns the key of a value: all of it, whatever its length and bytes. Without the table's
 // seed nobody can choose values whose keys collide.
 func (t *table) Hash(value string) Key { return keyOf(maphash.String(t.seed, value)) }
+
+// HashPair returns the key of two values that stand together, in this order. Each is hashed by itself, so that
+// none can reach into the other.
+func (t *table) HashPair(a, b string) Key {
+	return keyOf(bits.RotateLeft64(maphash.String(t.seed, a), 32) ^ maphash.String(t.seed, b))
+}
 
 // keyOf keeps hashes off the two keys that mean something else.
 func keyOf(hash uint64) Key {

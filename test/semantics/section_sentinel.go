@@ -28,6 +28,7 @@ What else is different, on purpose:
 | queueing at high rates | rounded to milliseconds in gateway rules, and unlimited where that gives 0 | exact to the nanosecond |
 | a queue's longest wait | that wait itself is refused in gateway rules, allowed in flow rules | the same |
 | warm-up of a count below ~coldFactor~ | lets nothing through, ever | at least one request an interval |
+| warm-up that holds exactly as many tokens as make it warm | stays warm, however long nobody comes | becomes cold like any other |
 | warm-up of gateway rules | acts as reject | warms up |
 | relate with queueing | queues, whatever the other resource does | refused at load |
 | a rule whose count changes | begins anew, with everything to give | keeps what it has counted, under the new count |
@@ -35,6 +36,7 @@ What else is different, on purpose:
 | a request without the parameter | not limited | ~onMissing~: not limited, limited together, or refused |
 | a value that does not match the pattern | replaced by a reserved word, which a client may send too | not limited by that rule; no word is reserved |
 | a prefix pattern of a parameter | not implemented, every value counts | implemented |
+| a queued call of more hits than count | waits for as long as it may, and passes at once if it is the first | refused, as by any rule |
 | hits that exceed every number | may overflow | refused |
 | the clock goes back | buckets stop filling, windows keep refusing | cannot happen, see above |
 

@@ -22,7 +22,7 @@ func TestConfigurationPageIsComplete(t *testing.T) {
 	page := string(text)
 	lookup := func(string) (string, bool) { return "", false }
 	p := process{lookup: lookup}
-	for _, cmd := range []*cobra.Command{serveCommand(p), checkCommand(p), testCommand(p), decideCommand(p), explainCommand(p), healthcheckCommand(p), versionCommand(p)} {
+	for _, cmd := range []*cobra.Command{serveCommand(p), checkCommand(p), testCommand(p), decideCommand(p), explainCommand(p), statusCommand(p), rulesCommand(p), topCommand(p), probeCommand(p), healthcheckCommand(p), versionCommand(p)} {
 		if !strings.Contains(page, "`"+cmd.Name()) {
 			t.Errorf("the command %s is not there", cmd.Name())
 		}

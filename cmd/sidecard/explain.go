@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/sidecard/sidecard/internal/explain"
+	"github.com/sidecard/sidecard/pkg/admin"
 	"github.com/sidecard/sidecard/pkg/engine"
 	"github.com/sidecard/sidecard/pkg/engine/attr"
 	"github.com/sidecard/sidecard/pkg/ratelimitsvc"
@@ -15,11 +18,12 @@ import (
 
 func explainCommand(p process) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain --rules PATH",
+		Use:   "explain (--rules PATH | --addr ADMIN)",
 		Short: "Tell what rules make of a request, and why",
 		Long: `Tell what is understood of a request's attributes, which API groups it enters and which nearly, what
-each rule makes of it, and what the client gets through Envoy. The rules are read as by the daemon, and
-nothing has been counted before.`,
+each rule makes of it, and what the client gets through Envoy. With --rules the rules are read as by the
+daemon, and nothing has been counted before. Otherwise a running daemon is asked on
+its admin address, and answers by what it has counted so far.`,
 		Args: cobra.NoArgs,
 	}
 	codes, _ := lookupSetting("paramCodes")
@@ -30,6 +34,7 @@ nothing has been counted before.`,
 	resource := flags.String("resource", "", "resource, which is the route's `ID`")
 	attrs := flags.StringArray("attr", nil, "attribute, as `KEY=VALUE`, such as path=/orders/7 or header.x-user-id=bob; may be repeated")
 	hits := flags.Int64("hits", 1, "how much the request takes")
+	ask := addAdmin(cmd, p, "addr")
 	output := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c := defaults()
@@ -39,8 +44,11 @@ nothing has been counted before.`,
 		if err := output.check(); err != nil {
 			return err
 		}
-		if len(*rules) == 0 {
-			return usageError{fmt.Errorf("--rules: name the rules to explain by")}
+		switch running := flags.Changed("addr"); {
+		case running && len(*rules) > 0:
+			return usageError{fmt.Errorf("--rules, --addr: explain by rules of files, or by those of a running daemon")}
+		case !running && len(*rules) == 0:
+			return usageError{fmt.Errorf("--rules: name the rules to explain by, or a running daemon with --addr")}
 		}
 		if *hits < 1 {
 			return usageError{fmt.Errorf("--hits: %d is below 1", *hits)}
@@ -48,6 +56,9 @@ nothing has been counted before.`,
 		attributes, err := parseAttributes(*resource, *attrs)
 		if err != nil {
 			return usageError{err}
+		}
+		if len(*rules) == 0 {
+			return explainRunning(p, ask, output, admin.Question{Domain: *domain, Attributes: attributes, Hits: *hits})
 		}
 		e, report := engineOf(*rules, c.ruleOptions())
 		if report.errors() > 0 {
@@ -64,6 +75,27 @@ nothing has been counted before.`,
 		return view.WriteText(p.stdout)
 	}
 	return cmd
+}
+
+// explainRunning lets a running daemon explain a request.
+func explainRunning(p process, ask adminFlags, output *outputForm, q admin.Question) error {
+	c, err := ask.client("addr")
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	body, err := c.do(p.stop, http.MethodPost, "/api/v1/explain", q)
+	if err != nil {
+		return err
+	}
+	var view explain.View
+	if err := json.Unmarshal(body, &view); err != nil {
+		return fmt.Errorf("the answer is not understood: %w", err)
+	}
+	if output.json() {
+		return writeIndented(p.stdout, view)
+	}
+	return view.WriteText(p.stdout)
 }
 
 // engineOf returns an engine of its own for the rules at the paths, or what is wrong with them.

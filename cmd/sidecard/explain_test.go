@@ -70,7 +70,7 @@ func TestExplainRefuses(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{nil, exitUsage, "sidecard explain: --rules: name the rules to explain by\n"},
+		{nil, exitUsage, "sidecard explain: --rules: name the rules to explain by, or a running daemon with --addr\n"},
 		{[]string{"--rules", "../../examples/rules", "--attr", "path"}, exitUsage, "sidecard explain: --attr: \"path\" has no value, write KEY=VALUE\n"},
 		{[]string{"--rules", "../../examples/rules", "--attr", "heder.x=1"}, exitUsage,
 			"sidecard explain: --attr: \"heder.x\" is no attribute: a name with a dot begins with that of a kind: header, query, cookie or arg; did you mean header.x?\n"},

@@ -96,7 +96,7 @@ func run(p process, args []string) int {
 	started := false // whatever fails before a command starts is a fault of the command line
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return suggestFlag(cmd, err) })
-	root.AddCommand(serveCommand(p), checkCommand(p), testCommand(p), decideCommand(p), explainCommand(p), healthcheckCommand(p), versionCommand(p))
+	root.AddCommand(serveCommand(p), checkCommand(p), testCommand(p), decideCommand(p), explainCommand(p), statusCommand(p), rulesCommand(p), topCommand(p), probeCommand(p), healthcheckCommand(p), versionCommand(p))
 	root.SetArgs(args)
 	root.SetOut(p.stdout)
 	root.SetErr(p.stderr)

@@ -13,6 +13,7 @@ import (
 // Rules is the answer of /api/v1/rules.
 type Rules struct {
 	RulesStatus
+	Now   time.Time `json:"now"` // by the clock that windows live by
 	Rules []Rule `json:"rules"` // in the order in which they are asked
 }
 
@@ -85,7 +86,7 @@ const NoReports = "no outcome reports: calls have ended and nobody told how, see
 
 func (s *Server) rules() Rules {
 	now, states := s.cfg.Now(), s.cfg.Engine.Rules()
-	v := Rules{RulesStatus: s.rulesStatus(s.cfg.Daemon().Loading), Rules: make([]Rule, len(states))}
+	v := Rules{Now: at(now), RulesStatus: s.rulesStatus(s.cfg.Daemon().Loading), Rules: make([]Rule, len(states))}
 	silent := silences(s.cfg.Engine.Tokens().Domains, states)
 	for i := range states {
 		v.Rules[i] = viewRule(now, states[i])

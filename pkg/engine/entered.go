@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/sidecard/sidecard/pkg/rule"
+
 // entrance is a resource that a request of a call has entered.
 type entrance struct {
 	into *resource
@@ -26,6 +28,8 @@ func (e *Engine) enterRoute(d *domain, own *ruleList, c *Call, q *Request) *reso
 		if route != e.resources.other {
 			return route
 		}
+	case len(d.patterns) > 0: // it counts nowhere, but the expressions that match it may be known
+		return e.resources.find(d.name, rule.ModeRoute, q.Resource)
 	}
 	return nil
 }

@@ -46,6 +46,15 @@ func TestDecide(t *testing.T) {
 			{"/v1/decide", `{"resource": "queue", "peek": true}`, `200 {"allowed":true,"code":"wait","rule":"queue","limit":2,"remaining":2,"waitMs":1000}`},
 			{"/v1/decide", `{"resource": "queue", "tellWait": true}`, `200 {"allowed":true,"code":"wait","rule":"queue","limit":2,"remaining":2,"waitMs":1000}`},
 		},
+		"whoever waits as long as he is told has waited long enough": {
+			{"/v1/decide", `{"resource": "thirds", "tellWait": true}`, `200 {"allowed":true,"code":"pass","rule":"thirds","limit":3,"remaining":1}`},
+			{"/v1/decide", `{"resource": "thirds", "tellWait": true}`, `200 {"allowed":true,"code":"wait","rule":"thirds","limit":3,"remaining":0,"waitMs":334}`},
+			{"/v1/decide", `{"resource": "thirds", "tellWait": true}`, `200 {"allowed":false,"code":"block","rule":"thirds","reason":"limit","limit":3,"remaining":0,"retryAfterMs":267}`},
+		},
+		"refused for another reason than the limit": {
+			{"/v1/decide", `{"resource": "named", "attributes": {"x": "y"}}`, `200 {"allowed":true,"code":"pass"}`},
+			{"/v1/decide", `{"resource": "named"}`, `200 {"allowed":false,"code":"block","rule":"named","reason":"missing-param"}`},
+		},
 		"decide leaves nothing under way": {
 			{"/v1/decide", `{"resource": "at-once", "hits": 2}`, `200 {"allowed":true,"code":"pass","rule":"at-once","limit":2,"remaining":0}`},
 			{"/v1/decide", `{"resource": "at-once", "hits": 2}`, `200 {"allowed":true,"code":"pass","rule":"at-once","limit":2,"remaining":0}`},
@@ -144,6 +153,24 @@ func TestAcquireAndComplete(t *testing.T) {
 	w.engine.Expire(w.now.Load())
 	if got := w.post(t, "/v1/complete", `{"token": "`+late+`"}`).String(); got != conflict || w.inFlight("at-once") != 0 {
 		t.Errorf("after the lease: got %s, %d under way", got, w.inFlight("at-once"))
+	}
+}
+
+// Where all calls are to be tracked, those that are begun have a token although no rule waits for their end.
+func TestTrackAll(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.svc.cfg.TrackAll = true
+	for target, want := range map[string]bool{"/v1/acquire": true, "/v1/decide": false} {
+		got := w.post(t, target, `{"resource": "orders"}`).body
+		if _, rest, has := strings.Cut(got, `"token":"`); has != want {
+			t.Errorf("%s: got %s", target, got)
+		} else if has && w.post(t, "/v1/complete", `{"token": "`+rest[:32]+`"}`).status != http.StatusOK {
+			t.Errorf("the token of %s completes nothing", got)
+		}
+	}
+	if s := w.engine.Tokens(); s.Live != 0 || s.Completed.Load() != 1 {
+		t.Errorf("%d calls are under way, %d completed, want none and 1", s.Live, s.Completed.Load())
 	}
 }
 

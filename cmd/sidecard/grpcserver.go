@@ -19,8 +19,8 @@ const (
 	decisionService  = "sidecard.v1.DecisionService"
 )
 
-// maxStreams bounds the calls of one connection, at some 12 KiB each: also a call whose message never
-// comes is held. Envoy opens another connection when one is full. It learns of the bound only after it
+// maxStreams bounds the calls of one connection, at some 12 KiB each: also a call whose message is still to
+// come is held, for firstMessage. Envoy opens another connection when one is full. It learns of the bound only after it
 // has made its first calls, and one too many is an error that lets a request pass, hence a multiple of
 // the 1024 that Envoy allows itself unless its max_concurrent_streams says otherwise.
 const maxStreams = 4096
@@ -67,14 +67,16 @@ func newGRPCServer(cfg ratelimitsvc.Config, local *localapi.Service, h *health.S
 			MaxConnectionIdle: unused,
 		}),
 		grpc.ConnectionTimeout(handshake),
+		grpc.InTapHandle(awaitMessage),
 		grpc.WaitForHandlers(true),
 		grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(streamWindow),
 		grpc.StaticConnWindowSize(connWindow),
 	)
-	calls := ratelimitsvc.Register(s, cfg)
-	local.Register(s)
-	healthpb.RegisterHealthServer(s, h)
+	services := receipts{s}
+	calls := ratelimitsvc.Register(services, cfg)
+	local.Register(services)
+	healthpb.RegisterHealthServer(services, h)
 	return s, calls
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/sidecard/sidecard/internal/listen"
 	"github.com/sidecard/sidecard/pkg/engine"
@@ -51,18 +49,8 @@ func (c *rawClient) preface() {
 	c.frames.WriteSettings()
 }
 
-// headers returns the header block of a call.
-func headers() []byte {
-	var b bytes.Buffer
-	e := hpack.NewEncoder(&b)
-	for _, f := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":authority", "x"}, {":path", "/" + rateLimitService + "/ShouldRateLimit"},
-		{"content-type", "application/grpc"}, {"te", "trailers"},
-	} {
-		e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
-	}
-	return b.Bytes()
-}
+// headers returns the header block of a call that says nothing of its deadline.
+func headers() []byte { return callTo("/"+rateLimitService+"/ShouldRateLimit", "") }
 
 // trickle sends a byte each second until the connection ends or n bytes are sent.
 func (c *rawClient) trickle(data []byte) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Register adds sidecard.v1.DecisionService to a server whose codec takes the messages of protobuf.
-func (s *Service) Register(server *grpc.Server) {
+func (s *Service) Register(server grpc.ServiceRegistrar) {
 	sidecardv1.RegisterDecisionServiceServer(server, grpcService{s: s})
 }
 

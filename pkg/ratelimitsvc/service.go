@@ -50,10 +50,10 @@ const (
 	methodName  = "ShouldRateLimit"
 )
 
-// Register adds the rate limit service to s, which must have been made with
+// Register adds the rate limit service to s, whose server must have been made with
 // grpc.ForceServerCodecV2(Codec()): without it every call fails. Until the engine has rules every
 // call is answered with UNAVAILABLE, so that Envoy's failure mode decides.
-func Register(s *grpc.Server, cfg Config) *Service {
+func Register(s grpc.ServiceRegistrar, cfg Config) *Service {
 	svc := newService(cfg)
 	s.RegisterService(&grpc.ServiceDesc{
 		ServiceName: serviceName,

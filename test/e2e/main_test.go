@@ -15,8 +15,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/sidecard/sidecard/internal/testkit/envoytest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	bootstrap         = "../../envoy/envoy.yaml"

@@ -15,7 +15,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if len(os.Args) > 3 && os.Args[1] == wallClock {
+		os.Exit(runOnWallClock(os.Args[2], os.Args[3:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var update = flag.Bool("update", false, "rewrite the table in docs/faults.md")
 
@@ -35,6 +40,7 @@ var faults = []struct {
 	{name: "no file descriptors left", run: fullDescriptors},
 	{name: "flood of keys in limited memory", run: keyFlood},
 	{name: "slow and half-open clients", run: slowClients},
+	{name: "wall clock set forward and back", run: steppedClock},
 	{name: "10 000 reloads, in process", run: manyReloads, alone: true},
 }
 
@@ -44,7 +50,7 @@ func TestFaults(t *testing.T) {
 	rows := make([]row, len(faults))
 	t.Run("of", func(t *testing.T) {
 		for i, f := range faults {
-			rows[i] = row{fault: f.name, instead: "failed"}
+			rows[i] = row{fault: f.name, instead: "no result"}
 			t.Run(f.name, func(t *testing.T) {
 				if !f.alone {
 					t.Parallel()

@@ -230,7 +230,7 @@ func (w *world) usage() usage {
 // notePeak reads the most memory that the daemon has had, before it is killed.
 func (w *world) notePeak() {
 	w.t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.Sidecard.PID()))
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", w.daemon()))
 	w.must(err)
 	for line := range strings.Lines(string(data)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
@@ -239,6 +239,21 @@ func (w *world) notePeak() {
 			w.peak = max(w.peak, kib*1024)
 		}
 	}
+}
+
+// daemon is the process id of the daemon, which is the child of what runs it if that did not become it.
+func (w *world) daemon() int {
+	w.t.Helper()
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", w.Sidecard.PID()))
+	w.must(err)
+	for _, list := range lists {
+		if text, err := os.ReadFile(list); err == nil && len(text) > 0 {
+			pid, err := strconv.Atoi(strings.Fields(string(text))[0])
+			w.must(err)
+			return pid
+		}
+	}
+	return w.Sidecard.PID()
 }
 
 // noteLimits adds the counters of the Envoy that runs, before it is killed.

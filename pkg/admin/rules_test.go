@@ -93,7 +93,7 @@ func TestRulesShowBreakersAndWhoDoesNotReport(t *testing.T) {
 		t.Errorf("at first: got %+v", b)
 	}
 	w.now += 1e9
-	c := w.call("resource", "orders", "header.x-user-id", "ann")
+	w.call("resource", "orders", "header.x-user-id", "ann")
 	w.now += 61e9 // the lease ends, and nobody has told how the call did
 	w.engine.Expire(w.now)
 	for id, want := range map[string]int{"failing": 1, "at-a-time": 1, "orders-5": 0, "search-shadow": 0} {
@@ -102,7 +102,7 @@ func TestRulesShowBreakersAndWhoDoesNotReport(t *testing.T) {
 		}
 	}
 	for range 2 {
-		c = w.call("resource", "orders", "header.x-user-id", "eve")
+		c := w.call("resource", "orders", "header.x-user-id", "eve")
 		if !w.engine.Complete(w.now, c.Token, engine.Outcome{Error: true, RT: time.Second}) {
 			t.Fatal("the call is not known")
 		}

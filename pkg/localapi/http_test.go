@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sidecard/sidecard/pkg/rule"
 )
 
 func TestDecide(t *testing.T) {
@@ -153,6 +155,23 @@ func TestAcquireAndComplete(t *testing.T) {
 	w.engine.Expire(w.now.Load())
 	if got := w.post(t, "/v1/complete", `{"token": "`+late+`"}`).String(); got != conflict || w.inFlight("at-once") != 0 {
 		t.Errorf("after the lease: got %s, %d under way", got, w.inFlight("at-once"))
+	}
+}
+
+// The time that is told counts, nothing at all too; what is left out is measured.
+func TestTimesThatAreTold(t *testing.T) {
+	t.Parallel()
+	for field, want := range map[string]time.Duration{``: 2 * time.Second, `, "rtMs": 0`: 1, `, "rtMs": 700`: 700 * time.Millisecond} {
+		w := newWorld(t)
+		_, rest, _ := strings.Cut(w.post(t, "/v1/acquire", `{"resource": "at-once"}`).body, `"token":"`)
+		now := w.now.Add(int64(2 * time.Second))
+		if got := w.post(t, "/v1/complete", `{"token": "`+rest[:32]+`"`+field+`}`).String(); got != "200 {}" {
+			t.Fatal(got)
+		}
+		r, _ := w.engine.Resource(now, "", rule.ModeRoute, "at-once")
+		if r.Last.Success != 1 || r.Last.RT != want {
+			t.Errorf("%q: %d calls took %v, want one of %v", field, r.Last.Success, r.Last.RT, want)
+		}
 	}
 }
 

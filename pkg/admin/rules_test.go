@@ -112,7 +112,7 @@ func TestRulesShowBreakersAndWhoDoesNotReport(t *testing.T) {
 		t.Errorf("after a report: the hints are %q", hints)
 	}
 	for _, user := range []string{"a", "b"} {
-		c = w.call("resource", "orders", "header.x-user-id", user)
+		c := w.call("resource", "orders", "header.x-user-id", user)
 		w.engine.Complete(w.now, c.Token, engine.Outcome{Error: true, RT: time.Second})
 	}
 	opened := w.now

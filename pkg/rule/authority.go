@@ -70,6 +70,7 @@ var authoritySchema = schema[authorityDraft]{what: "an authority rule", fields: 
 
 		customField("regex", "`resource` is a regular expression", typeFalse, decodeResourceRegex[authorityDraft]).
 			sentinel("for all resources that match").here("refused"),
+		recordField[authorityDraft](),
 	},
 	ignoredFields[authorityDraft]("app", "ip", "port", "gmtCreate", "gmtModified")...,
 ), mistaken: map[string]string{"origin": "limitApp", "origins": "limitApp", "apps": "limitApp"}}

@@ -23,7 +23,9 @@ func TestAuthorityProblems(t *testing.T) {
 		{"spaces", `"limitApp": "a, b", "strategy": 1`, `warning: limitApp: the spaces around "b" are left out; Sentinel would take them for part of the name`},
 		{"a control character", `"limitApp": "a\u0001", "strategy": 1`, `error: limitApp: holds a control character`},
 		{"a value for what is missing", `"limitApp": "a", "strategy": 1, "onMissing": "limit"`, `error: onMissing: limit is for parameters; fix: write skip or block`},
-		{"by expression", `"limitApp": "a", "strategy": 1, "regex": true`, `error: regex: a resource by regular expression is not supported by this version`},
+		{"by expression", `"limitApp": "a", "strategy": 1, "regex": true`, `error: regex: a resource by regular expression is not supported by this version; fix: write a rule for each resource, or for an API group`},
+		{"a record of the dashboard", `"app": "shop", "rule": {"resource": "a", "limitApp": "a", "strategy": 1}`, `error: rule: the rule is inside the record that Sentinel's dashboard keeps of it; fix: write what stands under rule in the record's place`},
+		{"no record", `"limitApp": "a", "strategy": 1, "rule": 7`, `error: rule: is a number, not a rule; fix: remove it`},
 		{"unknown field", `"origins": "a"`, `error: limitApp: is missing: the origins, with commas between them` + "\n" + `error: unknown field "origins"; did you mean "limitApp"?`},
 	}
 	for _, tt := range tests {

@@ -21,8 +21,10 @@ func (f *fileLoad) loadNamed(k kind, root *node) {
 	switch {
 	case len(root.having(bundleKeys()...)) > 0:
 		fix = "give the file a name that is no kind of rules, such as rules.yaml, to make it a bundle"
-	case root.kind == mappingNode && len(root.having(k.info().marks...)) > 0:
+	case len(root.having("resource", "apiName")) > 0 || len(root.having(k.info().marks...)) > 0:
 		fix = "put the rule in [ ]"
+	case root.kind == stringNode:
+		fix = "write the list itself, without quotes around it"
 	}
 	f.fail(at, message, fix)
 }
@@ -48,6 +50,10 @@ func (f *fileLoad) list(k kind, at spot, n *node) {
 				fix += ", or write resourceMode by name if a flow rule is meant"
 			}
 			f.fail(where, fmt.Sprintf("looks like %s (it has %s), not %s", other.info().item, strings.Join(marks, ", "), k.info().item), fix)
+			continue
+		}
+		if inner := k.recorded(item); inner != nil {
+			f.fail(where.member(inner), "the rule is inside the record that Sentinel's dashboard keeps of it", "write what stands under rule in the record's place")
 			continue
 		}
 		switch k {

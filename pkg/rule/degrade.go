@@ -113,7 +113,7 @@ func decodeResourceRegex[T any](f *fileLoad, at spot, n *node, _ *T) {
 	f.boolean(at, n, &on)
 	switch {
 	case on.ok && on.v:
-		f.unsupported(at, "a resource by regular expression")
+		f.fail(at, "a resource by regular expression is not supported by this version", "write a rule for each resource, or for an API group")
 	case on.ok:
 		f.ignore("regex", at)
 	}
@@ -123,7 +123,7 @@ func decodeResourceRegex[T any](f *fileLoad, at spot, n *node, _ *T) {
 func oldAverageRT() field[degradeDraft] {
 	fd := refusedField[degradeDraft]("rtSlowRequestAmount", "the average RT of Sentinel before 1.8")
 	fd.decode = func(f *fileLoad, at spot, _ *node, _ *degradeDraft) {
-		f.fail(at, "is not supported: since Sentinel 1.8 grade 0 is the share of slow calls, no average RT", "write grade avg_rt and minRequestAmount")
+		f.fail(at, "is not supported: since Sentinel 1.8 grade 0 is the share of slow calls, no average RT", "remove it, and with grade 0 write grade avg_rt and minRequestAmount in its place")
 	}
 	return fd
 }
@@ -183,7 +183,7 @@ func gradeOf(number int64) DegradeGrade {
 // checkPlainResource checks what is neither an expression nor all resources.
 func (f *fileLoad) checkPlainResource(at spot, mode ResourceMode, name string) {
 	if name == "*" {
-		f.unsupported(at, "a default rule for every resource, *,")
+		f.fail(at, "a default rule for every resource, *, is not supported by this version", "write a rule for each resource, or for an API group whose items match them")
 		return
 	}
 	f.checkName(at, name)

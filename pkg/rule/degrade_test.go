@@ -36,9 +36,9 @@ func TestDegradeProblems(t *testing.T) {
 				"warning: limitApp: Sentinel's bookkeeping; ignored\nwarning: regex: Sentinel's bookkeeping; ignored"},
 		{"for one caller", errorCount + `, "limitApp": "shop"`, `warning: limitApp: is ignored, as Sentinel does in degrade rules: the breaker is for the calls of all`},
 		{"for no caller", errorCount + `, "limitApp": 5`, `error: limitApp: is a number, not a string; fix: write "5"`},
-		{"by expression", errorCount + `, "regex": true`, `error: regex: a resource by regular expression is not supported by this version`},
+		{"by expression", errorCount + `, "regex": true`, `error: regex: a resource by regular expression is not supported by this version; fix: write a rule for each resource, or for an API group`},
 		{"before 1.8", `"timeWindow": 10, "grade": 0, "count": 100, "rtSlowRequestAmount": 5`,
-			`warning: grade: ` + old + "\n" + `error: rtSlowRequestAmount: is not supported: since Sentinel 1.8 grade 0 is the share of slow calls, no average RT; fix: write grade avg_rt and minRequestAmount`},
+			`warning: grade: ` + old + "\n" + `error: rtSlowRequestAmount: is not supported: since Sentinel 1.8 grade 0 is the share of slow calls, no average RT; fix: remove it, and with grade 0 write grade avg_rt and minRequestAmount in its place`},
 
 		{"grade 0 alone", `"timeWindow": 10, "grade": 0, "count": 100`, `warning: grade: ` + old},
 		{"no grade", `"timeWindow": 10, "count": 100`, `warning: count: ` + old},
@@ -137,7 +137,7 @@ func TestDegradeResources(t *testing.T) {
 	tests := []struct{ name, data, want string }{
 		{"none", `[{` + rest + `}]`, `error: [0].resource: is missing: the route id, or the name of an API group`},
 		{"blank", `[{"resource": " ", ` + rest + `}]`, `error: [0].resource: is blank`},
-		{"every resource", `[{"resource": "*", ` + rest + `}]`, `error: [0].resource: a default rule for every resource, *, is not supported by this version`},
+		{"every resource", `[{"resource": "*", ` + rest + `}]`, `error: [0].resource: a default rule for every resource, *, is not supported by this version; fix: write a rule for each resource, or for an API group whose items match them`},
 		{"undefined group", `[{"resource": "a", "resourceMode": "api", ` + rest + `}]`, `warning: [0].resource: no API group "a" is defined: the rule never applies; fix: define it in a file named …gw-api-definitions`},
 		{"same rule", `[{"resource": "a", ` + rest + `}, {"resource": "a", "minRequestAmount": 9, ` + rest + `}]`,
 			`error: [1]: watches the same as the rule at degrade-rules.json:1:2, whose id is degrade/route/a/error_count/5/1000ms as well; fix: give one of the two an id of its own, or remove one`},

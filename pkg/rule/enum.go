@@ -123,6 +123,9 @@ func (e *enumeration) find(n *node) (m enumMember, reason string) {
 				return m, ""
 			}
 		}
+		if number, reason := parseInteger(n.text); reason == "" && e.nameOf(number) != "" && number != noNumber && !e.byName {
+			return m, fmt.Sprintf("unknown value %q; write %d without quotes, or %q", clip(n.text), number, e.nameOf(number))
+		}
 		if near := nearest(n.text, e.names()); near != "" {
 			return m, fmt.Sprintf("unknown value %q; did you mean %q?", clip(n.text), near)
 		}

@@ -20,6 +20,8 @@ func foreign(root *node) (what, fix string) {
 		return "looks like a Kubernetes manifest", "give the rule file itself: of a ConfigMap, what stands under one key of data"
 	case root.get("static_resources") != nil || root.get("dynamic_resources") != nil:
 		return "looks like an Envoy configuration", "give a rule file"
+	case root.get("spring") != nil:
+		return "looks like the configuration of a Spring application", "give the rules themselves: the file or the text that its data sources name"
 	case len(root.having("data")) == 1 && len(root.having("code", "success", "msg")) > 0:
 		return "looks like a reply of Sentinel's dashboard", "keep only the list under data"
 	}

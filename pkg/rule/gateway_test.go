@@ -51,7 +51,7 @@ func TestGatewayFlowProblems(t *testing.T) {
 		{"enumeration in wrong case", `[{"resource": "a", "count": 1, "grade": "QPS"}]`, `1:41: error: [0].grade: unknown value "QPS"; did you mean "qps"?`},
 		{"unknown name", `[{"resource": "a", "count": 1, "grade": "requests"}]`, `1:41: error: [0].grade: unknown value "requests"; there are 0 concurrency, 1 qps`},
 		{"unknown number", `[{"resource": "a", "count": 1, "resourceMode": 2}]`, `1:48: error: [0].resourceMode: unknown number 2; there are 0 route, 1 api`},
-		{"number in quotes", `[{"resource": "a", "count": 1, "grade": "1"}]`, `1:41: error: [0].grade: unknown value "1"; there are 0 concurrency, 1 qps`},
+		{"number in quotes", `[{"resource": "a", "count": 1, "grade": "1"}]`, `1:41: error: [0].grade: unknown value "1"; write 1 without quotes, or "qps"`},
 		{"fraction for an enumeration", `[{"resource": "a", "count": 1, "grade": 1.5}]`, `1:41: error: [0].grade: is not a whole number`},
 		{"boolean for an enumeration", `[{"resource": "a", "count": 1, "grade": true}]`, `1:41: error: [0].grade: is a boolean; there are 0 concurrency, 1 qps`},
 

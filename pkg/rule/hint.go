@@ -89,6 +89,8 @@ func oddRuneFix(r rune) string {
 	switch {
 	case strings.ContainsRune("“”„‟«»‘’‚‛", r):
 		return `write plain quotes, "`
+	case strings.ContainsRune("，：｛｝［］", r): // as Chinese input methods write them
+		return fmt.Sprintf("write %c", r-'，'+',')
 	case unicode.IsSpace(r):
 		return "write a plain space"
 	case !unicode.IsPrint(r):

@@ -107,14 +107,14 @@ func classify(n *node) (found kind, marks []string) {
 // byItsNumbers tells what has only fields of flow rules, but a resourceMode by number, which Sentinel's gateway
 // rules have. Written by name it is a flow rule.
 func byItsNumbers(n *node) bool {
-	return len(n.having("paramItem", "maxQueueingTimeoutMs", "interval", "intervalUnit")) == 0
+	return len(n.having("paramItem", "maxQueueingTimeoutMs", "intervalUnit")) == 0
 }
 
 // surelyGateway tells a gateway flow rule from a flow rule that has some of its fields too.
 func surelyGateway(n *node) bool {
 	mode := n.get("resourceMode")
 	return !byItsNumbers(n) ||
-		mode != nil && mode.kind == numberNode && n.get("intervalSec") != nil // as Sentinel writes them
+		mode != nil && mode.kind == numberNode && len(n.having("intervalSec", "interval")) > 0 // as Sentinel writes them
 }
 
 // misplaced tells a rule of another kind in a list of k, if its fields leave no doubt.

@@ -40,6 +40,9 @@ func TestFileProblems(t *testing.T) {
 		{"single rule in a bundle", "orders.yaml", "resource: a\nintervalSec: 1\n", `orders.yaml:1:1: error: looks like a gateway flow rule by itself (it has intervalSec); fix: put it in a list, in a file whose name ends in gw-flow-rules`},
 		{"single rule", "gw-flow-rules.yaml", "resource: a\nintervalSec: 1\n", `gw-flow-rules.yaml:1:1: error: is a mapping, not a list, as the name …gw-flow-rules asks for; fix: put the rule in [ ]`},
 		{"bundle under a kind's name", "gw-flow-rules.yaml", "gatewayFlowRules: []\n", `gw-flow-rules.yaml:1:1: error: is a mapping, not a list, as the name …gw-flow-rules asks for; fix: give the file a name that is no kind of rules, such as rules.yaml, to make it a bundle`},
+		{"single rule of few fields", "flow-rules.json", `{"resource": "a", "count": 1}`, `flow-rules.json:1:1: error: is a mapping, not a list, as the name …flow-rules asks for; fix: put the rule in [ ]`},
+		{"a list as a text", "flow-rules.json", `"[{\"resource\": \"a\"}]"`, `flow-rules.json:1:1: error: is a string, not a list, as the name …flow-rules asks for; fix: write the list itself, without quotes around it`},
+		{"Spring configuration", "application.yml", "spring:\n  cloud: {}\n", `application.yml:1:1: error: looks like the configuration of a Spring application; fix: give the rules themselves: the file or the text that its data sources name`},
 		{"a number", "gw-flow-rules.yaml", "5\n", `gw-flow-rules.yaml:1:1: error: is a number, not a list, as the name …gw-flow-rules asks for`},
 		{"a number for a bundle", "b.yaml", "5\n", `b.yaml:1:1: error: is a number, not a bundle`},
 		{"unknown key in a bundle", "b.yaml", "gatewayFlowRule: []\n", "b.yaml:1:1: error: unknown field \"gatewayFlowRule\"; did you mean \"gatewayFlowRules\"?\n" +

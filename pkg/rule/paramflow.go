@@ -47,7 +47,7 @@ var paramFlowSchema = schema[limitDraft]{what: "a hot-parameter rule", fields: a
 			atMost(maxNameBytes).sentinel("reads it, and limits everybody's").here("refuses another"),
 		customField("regex", "`resource` is a regular expression", typeFalse, decodeNoExpression).
 			sentinel("reads it, and takes `resource` for a name"),
-		recordField(),
+		recordField[limitDraft](),
 	},
 	ignoredFields[limitDraft]("clusterConfig", "app", "ip", "port", "gmtCreate", "gmtModified")...,
 ), mistaken: map[string]string{
@@ -81,21 +81,6 @@ func decodeNoExpression(f *fileLoad, at spot, n *node, _ *limitDraft) {
 	if on.ok && on.v {
 		f.fail(at, "is not for hot-parameter rules: Sentinel reads it and takes resource for a name", "write a rule for each resource, or an API group")
 	}
-}
-
-// recordField is where Sentinel's dashboard keeps the rule of a record.
-func recordField() field[limitDraft] {
-	fd := refusedField[limitDraft]("rule", "the record that Sentinel's dashboard keeps of a rule")
-	fd.decode = decodeRecord
-	return fd
-}
-
-func decodeRecord(f *fileLoad, at spot, n *node, _ *limitDraft) {
-	if n.kind != mappingNode {
-		f.fail(at, fmt.Sprintf("is %s, not a rule", n.kind), "remove it")
-		return
-	}
-	f.fail(at, "the rule is inside the record that Sentinel's dashboard keeps of it", "write what stands under rule in the record's place")
 }
 
 // checkHotParam fills in the parameter of a hot-parameter rule; nil if it is missing or wrong. It also

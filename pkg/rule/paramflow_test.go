@@ -34,10 +34,7 @@ func TestParamFlowProblems(t *testing.T) {
 			`error: unknown field "paramIndex"; did you mean "paramIdx"?`},
 		{"a gateway rule", `"count": 2, "paramItem": {"parseStrategy": 0}, "intervalSec": 1`, `error: looks like a gateway flow rule (it has paramItem, intervalSec), not a hot-parameter rule; fix: move it to a file named …gw-flow-rules`},
 		{"a flow rule", `"count": 2, "limitApp": "default", "strategy": 0`, `error: looks like a flow rule (it has limitApp, strategy), not a hot-parameter rule; fix: move it to a file named …flow-rules`},
-		{"a record of the dashboard", `"app": "shop", "rule": {"resource": "a", "count": 2, "paramIdx": 0}`, "error: count: is missing: how many requests of each value may pass in durationInSec, or be under way at a time\n" +
-			"error: paramIdx: is missing: which parameter is limited; fix: write paramIdx for an argument, or paramKey for an attribute, such as header.x-user-id\n" +
-			"warning: app: Sentinel's bookkeeping; ignored\n" +
-			"error: rule: the rule is inside the record that Sentinel's dashboard keeps of it; fix: write what stands under rule in the record's place"},
+		{"a record of the dashboard", `"app": "shop", "rule": {"resource": "a", "count": 2, "paramIdx": 0}`, "error: rule: the rule is inside the record that Sentinel's dashboard keeps of it; fix: write what stands under rule in the record's place"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -89,6 +89,8 @@ func TestParseJSON(t *testing.T) {
 		{"hexadecimal", `[0x10]`, `1:3: a number that is not in decimal, or begins with 0; fix: write it in decimal, without a leading 0`},
 		{"Python", `[True]`, `1:2: invalid character 'T' looking for beginning of value; fix: write true`},
 		{"yaml", "- a: 1\n", `1:2: a list as YAML writes it, in a file named .json; fix: let its name end in .yaml`},
+		{"a full-width comma", "[1，2]", `1:3: the character '，' where JSON has none; fix: write ,`},
+		{"a full-width brace", "[｛]", `1:2: the character '｛' where JSON has none; fix: write {`},
 		{"typographic quotes", "[{“a”: 1}]", `1:3: the character '“' where JSON has none; fix: write plain quotes, "`},
 		{"no-break space", "[\u00a01]", `1:2: the invisible character U+00A0 where JSON has none; fix: write a plain space`},
 		{"zero-width space", "[\u200b1]", `1:2: the invisible character U+200B where JSON has none; fix: remove it`},

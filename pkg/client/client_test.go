@@ -32,6 +32,7 @@ func TestDecide(t *testing.T) {
 		{client.Request{Resource: "dark"}, client.Decision{Allowed: true, Code: "pass", ShadowRule: "dark"}},
 		{client.Request{Resource: "queue", TellWait: true}, client.Decision{Allowed: true, Code: "pass", Rule: "queue", Counted: true, Limit: 2, Remaining: 2}},
 		{client.Request{Resource: "queue", MaxWait: client.NoWait}, client.Decision{Code: "block", Rule: "queue", Reason: "deadline", Counted: true, Limit: 2, RetryAfter: 500 * time.Millisecond}},
+		{client.Request{Resource: "queue", MaxWait: -time.Minute}, client.Decision{Code: "block", Rule: "queue", Reason: "deadline", Counted: true, Limit: 2, RetryAfter: 500 * time.Millisecond}},
 		{client.Request{Resource: "queue", TellWait: true}, client.Decision{Allowed: true, Code: "wait", Rule: "queue", Counted: true, Limit: 2, Remaining: 2, Wait: 500 * time.Millisecond}},
 	} {
 		got, err := c.Decide(t.Context(), step.ask)

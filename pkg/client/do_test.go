@@ -87,6 +87,24 @@ func TestDoWaits(t *testing.T) {
 	}
 }
 
+// overdue is a context whose deadline has passed, and whose timer has not noticed.
+type overdue struct{ context.Context }
+
+func (overdue) Deadline() (time.Time, bool) { return time.Now().Add(-time.Second), true }
+
+// Who has no time left does not wait; 0 would be as long as the rules want.
+func TestDoWithoutTime(t *testing.T) {
+	t.Parallel()
+	daemon := &scripted{}
+	client := &Client{base: "http://sidecard", http: &http.Client{Transport: daemon}}
+	if err := client.Do(overdue{t.Context()}, "r", nil, func() error { return nil }); err != nil {
+		t.Error(err)
+	}
+	if len(daemon.asked) == 0 || daemon.asked[0] != `acquire {"resource":"r","maxWaitMs":0,"tellWait":true}` {
+		t.Errorf("asked %q", daemon.asked)
+	}
+}
+
 // Whoever gives up while he asks keeps no place, as long as the answer comes soon.
 func TestAcquireGivenUp(t *testing.T) {
 	t.Parallel()

@@ -179,6 +179,9 @@ func TestFiguresLeaveRoomForRules(t *testing.T) {
 	if s, _ := e.Resource(start, "", rule.ModeRoute, "free"); s.Last.InFlight != 1024 {
 		t.Errorf("%s, want as many in flight as have a token", brief(s))
 	}
+	if n := e.Inbound(start).Last.InFlight; n != 2048 {
+		t.Errorf("%d in flight in all, want as many as have a token", n)
+	}
 }
 
 // TestGivenUpCallsCountNowhere: neither in resources nor by rules, however the call is given up.

@@ -13,8 +13,8 @@ import (
 // Rules is the answer of /api/v1/rules.
 type Rules struct {
 	RulesStatus
-	Now   time.Time `json:"now"` // by the clock that windows live by
-	Rules []Rule `json:"rules"` // in the order in which they are asked
+	Now   time.Time `json:"now"`   // by the clock that windows live by
+	Rules []Rule    `json:"rules"` // in the order in which they are asked
 }
 
 // Rule is a rule in force, and what it does.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,10 +106,11 @@ func TestTopLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		screen := &screens{drawn: make(chan string)}
 		resized := make(chan os.Signal)
-		size := terminal.Size{Width: 200, Height: 50}
+		var size atomic.Value
+		size.Store(terminal.Size{Width: 200, Height: 50})
 		asked := 0
 		loop := topLoop{
-			screen: screen, resized: resized, size: func() terminal.Size { return size },
+			screen: screen, resized: resized, size: func() terminal.Size { return size.Load().(terminal.Size) },
 			fetch: func(context.Context) (topSample, error) {
 				if asked++; asked == 1 || asked == 4 {
 					return topSample{}, errors.New("nobody\x1b there")
@@ -131,18 +133,18 @@ func TestTopLoop(t *testing.T) {
 			if since := time.Since(begun); since != after {
 				t.Errorf("drawn after %v, want %v", since, after)
 			}
-			if lines := strings.Count(got, "\r\n") + 1; lines > size.Height {
-				t.Errorf("%d lines on %d", lines, size.Height)
+			if lines := strings.Count(got, "\r\n") + 1; lines > size.Load().(terminal.Size).Height {
+				t.Errorf("%d lines on %v", lines, size.Load())
 			}
 		}
 		next(0, `no answer: "nobody\x1b there"`)
 		next(time.Second, "up 1m3s", "orders", "per-user")
 		next(2*time.Second, "up 1m4s", "per-user   2       10 ")
 		<-time.After(time.Second / 2)
-		size = terminal.Size{Width: 30, Height: 5}
+		size.Store(terminal.Size{Width: 30, Height: 5})
 		resized <- os.Interrupt
 		next(2500*time.Millisecond, "up 1m4s")
-		size.Height = 50
+		size.Store(terminal.Size{Width: 200, Height: 50})
 		next(3*time.Second, "up 1m4s", "no answer since then: ")
 		next(4*time.Second, "up 1m6s")
 		cancel()

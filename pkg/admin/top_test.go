@@ -129,15 +129,23 @@ func TestRunCollectsForThoseWhoLook(t *testing.T) {
 			t.Errorf("got %s", jsonOf(got))
 		}
 		rounds(int(valuePatience/gatherValues) + 10)
-		if _, how, _ := w.engine.Rules()[0].Rule.SampleValues(nil); how.OneIn != 1 || how.Dropped != 0 || len(w.server.values.looks) != 0 {
-			t.Errorf("long after: %+v, %d looks", how, len(w.server.values.looks))
+		looks := func() int {
+			w.server.values.mu.Lock()
+			defer w.server.values.mu.Unlock()
+			return len(w.server.values.looks)
+		}
+		if n := looks(); n != 0 {
+			t.Errorf("long after: %d looks", n)
+		}
+		if got, _, _ := w.engine.Rules()[0].Rule.SampleValues(nil); len(got) != 0 {
+			t.Errorf("long after: %d values have been taken", len(got))
 		}
 		w.get("/api/v1/top?rule=per-user", &got)
 		synctest.Wait()
 		rounds(2)
 		cancel()
 		<-ended
-		if len(w.server.values.looks) != 0 {
+		if looks() != 0 {
 			t.Error("values are collected after the end")
 		}
 	})

@@ -298,9 +298,11 @@ func TestResourcesAreBounded(t *testing.T) {
 func TestIdleResourcesAreForgotten(t *testing.T) {
 	t.Parallel()
 	e := newEngine(t, rule.Set{Limits: []rule.LimitRule{flow("a", "a", 1e6), flow("b", "b", 1)}})
-	apply(t, e, rule.Set{Limits: []rule.LimitRule{flow("a", "a", 1e6)}})
 	var c engine.Call
 	decide(e, start, &c, request("once", "/", ""))
+	under := engine.Call{Track: true}
+	decide(e, start, &under, request("b", "/", "")) // of a rule that is about to leave
+	apply(t, e, rule.Set{Limits: []rule.LimitRule{flow("a", "a", 1e6)}})
 	known := func(name string) bool {
 		_, ok := e.Resource(start, "", rule.ModeRoute, name)
 		return ok
@@ -313,8 +315,15 @@ func TestIdleResourcesAreForgotten(t *testing.T) {
 			t.Errorf("minute %d: known %v, want %v", minute, got, want)
 		}
 	}
-	if !known("always") || !known("a") || known("b") {
-		t.Errorf("always %v, of a rule %v, of a rule that has left %v", known("always"), known("a"), known("b"))
+	if !known("always") || !known("a") || !known("b") {
+		t.Errorf("always %v, of a rule %v, of a call under way %v", known("always"), known("a"), known("b"))
+	}
+	e.Complete(start, under.Token, engine.Outcome{})
+	for minute := range 12 {
+		e.Maintain(start + int64(20+minute)*int64(time.Minute))
+	}
+	if !known("a") || known("b") {
+		t.Errorf("of a rule %v, of a rule that has left %v", known("a"), known("b"))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 var (
 	errNoRules = errors.New("no rules have been loaded yet")
 	errWatched = fmt.Errorf("as many as %d watch already", maxWatchers)
+	errLarge   = fmt.Errorf("as many as %d requests above %d bytes are being answered", maxLarge, smallBody)
 	errNoCall  = errors.New("token: it stands for no call under way; the call has been completed before, its lease has ended, or it was never begun here")
 )
 

@@ -32,7 +32,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, bound := range []string{
 		fmt.Sprintf("up to %d requests", maxItems), fmt.Sprintf("arguments, up to %d", maxArgs), fmt.Sprintf("At most %d watch", maxWatchers),
-		fmt.Sprintf("a body above %d KiB", maxBody>>10), fmt.Sprintf("| %d KiB, 16 KiB; 10 s to send them, %.0f s to read an answer |", maxBody>>10, writing.Seconds()),
+		fmt.Sprintf("a body above %d KiB", maxBody>>10), fmt.Sprintf("| %d KiB, 16 KiB; of bodies above %d KiB %d at a time; 10 s to send them, %.0f s to read an answer |", maxBody>>10, smallBody>>10, maxLarge, writing.Seconds()),
 		fmt.Sprintf("later than %d ms before it", calls.AnswerTime.Milliseconds()),
 	} {
 		if !strings.Contains(page, bound) {

@@ -16,7 +16,11 @@ import (
 )
 
 const (
-	maxBody = 256 << 10 // of a request; all connections together may hold as many
+	maxBody = 256 << 10 // of a request
+	// smallBody is what every connection may hold of a request. Of those that are larger no more than maxLarge
+	// are read and answered at a time, so that all of them together stay below 64 MiB.
+	smallBody = 8 << 10
+	maxLarge  = 64
 	// writing is how long a client may take to read an answer.
 	writing = 10 * time.Second
 )
@@ -44,7 +48,10 @@ type reply struct {
 // take nothing for 200.
 func (h httpService) answer(f func(r *http.Request, body []byte) (reply, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		body, err := readBody(w, r)
+		body, large, err := h.readBody(w, r)
+		if large {
+			defer h.s.large.Add(-1)
+		}
 		var out reply
 		if err == nil {
 			out, err = f(r, body)
@@ -67,14 +74,26 @@ func delivered(w http.ResponseWriter) bool {
 	return err == nil || errors.Is(err, http.ErrNotSupported)
 }
 
-// readBody reads the whole body, which the server's ReadTimeout bounds in time.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readBody reads the whole body, which the server's ReadTimeout bounds in time. Memory is taken for what has come, not
+// for what is announced. If large is set, the body is one of maxLarge until its request has been answered.
+func (h httpService) readBody(w http.ResponseWriter, r *http.Request) (body []byte, large bool, err error) {
 	var b bytes.Buffer
-	if n := r.ContentLength; n > 0 && n <= maxBody {
-		b.Grow(int(n) + bytes.MinRead)
+	if n := r.ContentLength; n > 0 {
+		b.Grow(int(min(n, smallBody)) + bytes.MinRead)
 	}
-	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
-	return b.Bytes(), err
+	in := http.MaxBytesReader(w, r.Body, maxBody)
+	switch _, err := io.CopyN(&b, in, smallBody+1); {
+	case errors.Is(err, io.EOF):
+		return b.Bytes(), false, nil
+	case err != nil:
+		return b.Bytes(), false, err
+	}
+	if h.s.large.Add(1) > maxLarge {
+		h.s.large.Add(-1)
+		return b.Bytes(), false, errLarge
+	}
+	_, err = b.ReadFrom(in)
+	return b.Bytes(), true, err
 }
 
 func (h httpService) decide(r *http.Request, body []byte) (reply, error) {
@@ -191,7 +210,7 @@ func (h httpService) failure(err error, body []byte) reply {
 		return reply{status: http.StatusBadRequest, body: p}
 	case errors.As(err, &large):
 		return reply{status: http.StatusRequestEntityTooLarge, body: problem{Error: fmt.Sprintf("the body is larger than %d bytes", large.Limit)}}
-	case errors.Is(err, errNoRules):
+	case errors.Is(err, errNoRules), errors.Is(err, errLarge):
 		return reply{status: http.StatusServiceUnavailable, retry: new(int64(1000)), body: problem{Error: err.Error()}}
 	case errors.Is(err, errWatched):
 		return reply{status: http.StatusServiceUnavailable, body: problem{Error: err.Error()}}

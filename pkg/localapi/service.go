@@ -42,6 +42,7 @@ type Service struct {
 	cfg      Config
 	calls    sync.Pool // of *call
 	watchers atomic.Int64
+	large    atomic.Int64 // HTTP requests above smallBody that are being read or answered
 }
 
 // New returns a service, which Register and Handler put on the network. It starts nothing.

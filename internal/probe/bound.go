@@ -21,6 +21,8 @@ type Rule struct {
 	// within is the time in which no more than the bound may pass: of calls under way, of which the probe ends none,
 	// their lease.
 	within time.Duration
+	// once: a call takes one, whatever its hits are.
+	once bool
 }
 
 // RuleOf returns what a rule promises of a request, by its definition; false if it limits nothing.
@@ -43,7 +45,7 @@ func RuleOf(r *explain.Rule, definition json.RawMessage) (Rule, bool) {
 	p := Rule{id: r.ID, limit: *limit, interval: time.Duration(d.IntervalSec) * time.Second, bound: *bound}
 	p.within = time.Duration(bound.IntervalSec) * time.Second
 	if p.interval == 0 {
-		p.within = time.Duration(d.LeaseMs) * time.Millisecond
+		p.within, p.once = time.Duration(d.LeaseMs)*time.Millisecond, d.Param != ""
 	}
 	return p, true
 }
@@ -68,7 +70,10 @@ type shot struct{ sent, answered time.Duration }
 
 // judge says whether the bound held.
 func (r *Rule) judge(passed []shot, hits int64) RuleResult {
-	most := int64(mostWithin(passed, r.within)) * hits
+	most := int64(mostWithin(passed, r.within))
+	if !r.once {
+		most *= hits
+	}
 	return RuleResult{
 		Rule: r.id, Limit: r.limit, IntervalSec: int64(r.interval / time.Second), Bound: r.bound.String(), Most: r.bound.Most,
 		Passed: most, Held: most <= r.bound.Most,

@@ -68,6 +68,8 @@ func TestRuleOf(t *testing.T) {
 			Rule{id: "a", limit: 5, interval: time.Second, bound: ruleview.Bound{Most: 5, IntervalSec: 1}, within: time.Second}, true},
 		{"calls under way", `{"resource": "r", "count": 5, "grade": 0, "leaseMs": 7000}`, explain.Rule{ID: "a", Kind: "limit"},
 			Rule{id: "a", limit: 5, bound: ruleview.Bound{Most: 5}, within: 7 * time.Second}, true},
+		{"calls under way of a value", `{"resource": "r", "count": 5, "grade": 0, "leaseMs": 7000, "paramItem": {"parseStrategy": "client_ip"}}`, explain.Rule{ID: "a", Kind: "limit"},
+			Rule{id: "a", limit: 5, bound: ruleview.Bound{Most: 5}, within: 7 * time.Second, once: true}, true},
 		{"in shadow", `{"resource": "r", "count": 5}`, explain.Rule{Kind: "limit", Shadow: true}, Rule{}, false},
 		{"skipped", `{"resource": "r", "count": 5}`, explain.Rule{Kind: "limit", Skipped: "pattern"}, Rule{}, false},
 		{"a breaker", `{"resource": "r", "count": 5}`, explain.Rule{Kind: "breaker"}, Rule{}, false},
@@ -101,5 +103,9 @@ func TestJudge(t *testing.T) {
 		if got := r.judge(shots, hits); got.Held != held || got.Passed < 3 {
 			t.Errorf("%d hits: got %+v", hits, got)
 		}
+	}
+	r.once = true
+	if got := r.judge(shots, 5); !got.Held || got.Passed != 3 {
+		t.Errorf("calls that take one each: got %+v", got)
 	}
 }

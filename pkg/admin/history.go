@@ -22,13 +22,13 @@ const (
 type history struct {
 	mu     sync.Mutex
 	inUse  map[engine.ResourceKey]*series
+	over   int64           // the newest second that has been gathered
 	minute []window.Second // working memory
 }
 
 // series is the history of one resource: a ring of seconds.
 type series struct {
 	points [historySeconds]point
-	next   int64 // second that is to be added next; those before it are kept or too old
 	last   int64 // newest second in which something was counted
 	ruled  bool
 }
@@ -45,6 +45,11 @@ type point struct {
 func (h *history) gather(e *engine.Engine, now int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	over := now/int64(time.Second) - 1
+	if over == h.over {
+		return // nothing more is over
+	}
+	h.over = over
 	if h.inUse == nil {
 		h.inUse = make(map[engine.ResourceKey]*series)
 	}
@@ -52,7 +57,7 @@ func (h *history) gather(e *engine.Engine, now int64) {
 	for _, st := range e.Resources(now, nil) {
 		h.add(st, now, false)
 	}
-	oldest := now/int64(time.Second) - historySeconds
+	oldest := over - historySeconds + 1
 	for key, s := range h.inUse {
 		if s.last < oldest {
 			delete(h.inUse, key)
@@ -60,7 +65,7 @@ func (h *history) gather(e *engine.Engine, now int64) {
 	}
 }
 
-// add takes over the seconds of one resource that are over.
+// add takes over the seconds of one resource that are over, those that it has already once more.
 func (h *history) add(st engine.ResourceState, now int64, always bool) {
 	h.minute = st.Minute(now, h.minute[:0])
 	over := h.minute[:len(h.minute)-1]
@@ -76,13 +81,8 @@ func (h *history) add(st engine.ResourceState, now int64, always bool) {
 			h.inUse[st.Key()] = s
 		}
 		s.ruled = st.Ruled || always
-		if second := over[i].Start / int64(time.Second); second >= s.next {
-			s.points[second%historySeconds] = pointOf(second, &over[i].Statistic)
-			s.last = second
-		}
-	}
-	if s != nil {
-		s.next = over[len(over)-1].Start/int64(time.Second) + 1
+		s.last = over[i].Start / int64(time.Second)
+		s.points[s.last%historySeconds] = pointOf(s.last, &over[i].Statistic)
 	}
 }
 

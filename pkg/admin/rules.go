@@ -2,7 +2,6 @@ package admin
 
 import (
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/sidecard/sidecard/internal/ruleview"
@@ -165,22 +164,19 @@ func (v *Rule) hint(st engine.RuleState, silent map[string]bool) {
 }
 
 // silences returns the domains, as rules have them, of which calls have ended and none by a report. That of the rules
-// for every domain that no file claims is "".
+// for every domain that no file claims is "", for which one of those is enough.
 func silences(domains []engine.DomainOutcomes, states []engine.RuleState) map[string]bool {
 	claimed := make(map[string]bool)
 	for _, st := range states {
 		claimed[st.Rule.Domain] = true
 	}
 	silent := make(map[string]bool)
-	reported := make(map[string]bool)
 	for _, d := range domains {
 		name := d.Domain
 		if !claimed[name] {
 			name = ""
 		}
 		silent[name] = silent[name] || d.Silent()
-		reported[name] = reported[name] || d.Reported > 0
 	}
-	maps.DeleteFunc(silent, func(name string, is bool) bool { return !is || reported[name] })
 	return silent
 }

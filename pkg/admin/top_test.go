@@ -49,9 +49,13 @@ func TestTop(t *testing.T) {
 	}
 	// Values of one parameter are not shown as those of another.
 	w.ask(2, "resource", "orders", "header.x-user-id", "eve")
+	before := w.engine.Rules()[0].Rule
 	w.load(strings.Replace(perUser, "x-user-id", "x-tenant", 1))
 	if w.get("/api/v1/top?rule=per-user", &got); len(got.Values) != 0 || got.Param != "header x-tenant" {
 		t.Errorf("of another parameter: got %s", jsonOf(got))
+	}
+	if left, _, _ := before.SampleValues(nil); len(left) != 0 {
+		t.Errorf("of the parameter before %d values are still collected", len(left))
 	}
 }
 

@@ -65,3 +65,40 @@ func get(t *testing.T, url string) *http.Request {
 	}
 	return r
 }
+
+func TestLoadThatIsEndedAnswersWhatIsUnderWay(t *testing.T) {
+	t.Parallel()
+	upstream, err := StartUpstream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := upstream.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	release := upstream.Hold()
+	until := make(chan struct{})
+	load := Load{Total: 1 << 20, Until: until, Request: func(n int) *http.Request {
+		if n == 7 {
+			close(until)
+			release()
+		}
+		r := get(t, "http://127.0.0.1:"+strconv.Itoa(upstream.Port()))
+		r.Header.Set(NoteHeader, strconv.Itoa(n))
+		return r
+	}}
+	client := NewClient("")
+	defer client.CloseIdleConnections()
+	replies := load.Run(t.Context(), client)
+	if got := Count(replies); got.Passed != got.Sent || got.Sent < 8 || got.Sent == load.Total {
+		t.Errorf("got %+v, want all that were sent to pass", got)
+	}
+	arrived := make(map[string]bool)
+	for _, a := range upstream.Arrivals() {
+		arrived[a.Note] = true
+	}
+	if len(arrived) != len(replies) || !arrived["0"] {
+		t.Errorf("%d arrivals are noted of %d requests", len(arrived), len(replies))
+	}
+}

@@ -154,6 +154,20 @@ func TestFlowExpressionBudgets(t *testing.T) {
 	}
 }
 
+// TestFlowExpressionRelatesToRoute: what an expression looks at is a route by its name, whatever stands in that.
+func TestFlowExpressionRelatesToRoute(t *testing.T) {
+	t.Parallel()
+	e := newEngine(t, flowSet(t, `{"resource": "a\\d", "regex": true, "count": 2, "strategy": 1, "refResource": "b+c"}`))
+	passes(e, start, 5, from("", "bbc"))
+	if got := passes(e, start, 5, from("", "a1")); got != 5 {
+		t.Errorf("%d passed, want 5: nothing was asked of b+c", got)
+	}
+	passes(e, start, 2, from("", "b+c"))
+	if got := passes(e, start, 5, from("", "a1")); got != 0 {
+		t.Errorf("%d passed, want none", got)
+	}
+}
+
 // TestFlowExpressionCountsMissingOrigins counts what comes without the origin that the rule asks for.
 func TestFlowExpressionCountsMissingOrigins(t *testing.T) {
 	t.Parallel()

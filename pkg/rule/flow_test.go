@@ -17,6 +17,7 @@ func TestFlowProblems(t *testing.T) {
 		{"as Sentinel writes it", `"count": 2.0, "grade": 1, "limitApp": "default", "strategy": 0, "controlBehavior": 0, "maxQueueingTimeMs": 500`, ``},
 		{"no count", `"grade": 1`, `error: count: is missing: how many requests may pass per interval, or be under way at a time`},
 		{"interval of a minute", `"count": 60, "intervalSec": 60, "sampleCount": 6`, ``},
+		{"an expression that reads like what it relates to", `"count": 60, "regex": true, "strategy": 1, "refResource": "a"`, ``},
 		{"interval", `"count": 60, "interval": 1`, `error: unknown field "interval"; did you mean "intervalSec"?`},
 		{"interval and unit", `"count": 60, "limitApp": "default", "interval": 1`, `error: unknown field "interval"; did you mean "intervalSec"?`},
 		{"gateway spelling", `"count": 60, "limitApp": "default", "maxQueueingTimeoutMs": 1`, `error: unknown field "maxQueueingTimeoutMs"; did you mean "maxQueueingTimeMs"?`},

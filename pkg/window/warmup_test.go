@@ -162,6 +162,39 @@ func TestWarmUpCharge(t *testing.T) {
 	}
 }
 
+// TestWarmUpRefundDoesNotWarm gives back all that passes, every second: the window stays cold.
+func TestWarmUpRefundDoesNotWarm(t *testing.T) {
+	t.Parallel()
+	w := newWarmUp(t, 10, 2*time.Second)
+	for i := range int64(10) {
+		now := epoch + i*int64(time.Second)
+		var permits []WarmUpPermit
+		for {
+			p, r := w.TryAcquire(now, 1)
+			if !r.OK {
+				break
+			}
+			permits = append(permits, p)
+		}
+		if len(permits) != 3 {
+			t.Errorf("second %d: %d admitted, want 3", i, len(permits))
+		}
+		for _, p := range permits {
+			w.Refund(now, p)
+		}
+	}
+}
+
+// TestWarmUpAfterAges cools for as many intervals, of as many requests each, as there can be.
+func TestWarmUpAfterAges(t *testing.T) {
+	t.Parallel()
+	terms := WarmUpTerms{MaxLimit, time.Millisecond * 10, 3}.over(int64(time.Millisecond))
+	w := warmth{warmUpTerms: terms}.next(1<<43, 0)
+	if w.tokens != w.most || w.allowed() != MaxLimit/3 {
+		t.Errorf("%d of %d tokens, %d allowed", w.tokens, w.most, w.allowed())
+	}
+}
+
 func TestWarmUpShape(t *testing.T) {
 	t.Parallel()
 	for _, shape := range []struct {

@@ -185,6 +185,21 @@ func TestWarmUpRefundDoesNotWarm(t *testing.T) {
 	}
 }
 
+// TestWarmUpBeginsOnce: of callers who find that an interval is due, only the first takes from the tokens.
+func TestWarmUpBeginsOnce(t *testing.T) {
+	t.Parallel()
+	w := newWarmUp(t, 10, 10*time.Second)
+	w.admitted(epoch, 3)
+	at := epoch/w.interval + 1
+	w.begin(at)
+	begun := w.warmth
+	w.begin(at)
+	w.begin(at - 1)
+	if w.warmth != begun || begun.tokens != 97 {
+		t.Errorf("%d tokens, then %d; want 97", begun.tokens, w.warmth.tokens)
+	}
+}
+
 // TestWarmUpAfterAges cools for as many intervals, of as many requests each, as there can be.
 func TestWarmUpAfterAges(t *testing.T) {
 	t.Parallel()

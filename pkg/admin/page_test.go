@@ -2,10 +2,12 @@ package admin
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,12 +50,12 @@ func (w *world) holds(target string, wanted ...string) {
 func TestPageShowsWhatIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, shop, nil)
-	w.holds("/", "No requests in the last 10 seconds.", "No traffic: nothing has been asked in the last 5 minutes.")
+	w.holds("/", "No requests in the last 10 seconds.", "No traffic: nothing has been asked in the last 5 minutes.", "Without requests in the last 5 minutes: orders, search.")
 	w.ask(23, "resource", "orders", "header.x-user", "bob")
 	w.ask(5, "resource", "search")
 	w.now += 4e9
 	w.holds("/", "71 % of requests are refused: 2.0/s of 2.8/s, by 1 rule.",
-		"user orders in shop 5.0 0.8 3 per 1s, for each header x-user", "rules.yaml:5:3",
+		"user orders in shop 5.0 0.8 limit 3 per 1s, for each header x-user", "rules.yaml:5:3",
 		"In shadow, would refuse: dark 1.0/s", "No outcome reports: nobody tells how calls end", "500 per 1s", "closed opens above 50% errors")
 	w.ask(10, "resource", "orders", "header.x-user", strings.Repeat("<bob>", 50))
 	w.now += 2e9
@@ -75,7 +77,7 @@ func TestPageShowsBreakersAndReports(t *testing.T) {
 		}
 	}
 	w.now += 1e9
-	w.holds("/", "All of 0.5/s pass, but 1 rule is about to refuse.", "open since 1 s ago opens above 50% errors", "Failed /s", "30 ms")
+	w.holds("/", "All of 0.5/s pass; 1 circuit breaker is not closed.", "open since 1 s ago opens above 50% errors", "Failed /s", "30 ms")
 	if text := w.text("/"); strings.Contains(text, "No outcome reports") {
 		t.Error(text)
 	}
@@ -121,6 +123,8 @@ func TestPageSortsAndFinds(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", query, s, want)
 		}
 	}
+	w.ask(1, "resource", "search")
+	w.now += 1e9
 	for _, o := range []order{{By: "name"}, {By: "passed", Descend: true}, {By: "errors"}, {By: "rt"}, {By: "inflight", Descend: true}} {
 		var names []string
 		for _, r := range w.server.viewPage(pageQuery{Resources: o}).Resources.Rows {
@@ -151,6 +155,27 @@ func TestColumnHeads(t *testing.T) {
 	}
 	if got := readPageQuery(url.Values{"show": {"all"}}).With("show", ""); got != "/" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A rule that is not among those that are shown is linked to all the same.
+func TestPageLinksToRules(t *testing.T) {
+	t.Parallel()
+	var rules strings.Builder
+	rules.WriteString("gatewayFlowRules:\n")
+	for i := range pageRules + 2 {
+		fmt.Fprintf(&rules, "- {id: \"r&%d\", resource: r%d, count: 1}\n", i, i)
+	}
+	w := newWorld(t, rules.String(), nil)
+	w.server.recent.gather(w.now, w.engine.Rules())
+	w.ask(3, "resource", "r0")
+	w.ask(3, "resource", fmt.Sprintf("r%d", pageRules))
+	w.now += 1e9
+	text := w.request("GET", "/?find=r", "").Body.String()
+	for _, want := range []string{`href="#rule-0"`, `href="/?find=r%26` + strconv.Itoa(pageRules) + `#rules"`, "2 more:"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not in %s", want, text)
+		}
 	}
 }
 
@@ -221,11 +246,13 @@ func TestTemplatesKnowTheirTypes(t *testing.T) {
 			v.Explained.Error, v.Explained.Groups[0].Matched, v.Explained.Groups[1].Unknown = "", false, false
 		},
 		func(v *pageView) { v.Limited = list[ruleRow]{} },
+		func(v *pageView) { v.Open, v.Total = 0, rates{} },
+		func(v *pageView) { v.Open, v.Limited.All, v.Total = 1, 1, rates{Pass: 1} },
 		func(v *pageView) { v.Limited, v.Total = list[ruleRow]{}, rates{} },
 		func(v *pageView) { v.Status.Rules.Count, v.Total = 0, rates{} },
 		func(v *pageView) { v.Status.Rules.Revision, v.Status.Stopping = "", false },
 		func(v *pageView) { v.Status.Ready, v.Status.Stopping, v.Status.Memory.Resident = false, false, 0 },
-		func(v *pageView) { v.Rules.Rows, v.Resources.All, v.Chart = nil, 0, nil },
+		func(v *pageView) { v.Rules.Rows, v.Resources.Rows, v.Idle, v.Chart = nil, nil, nil, nil },
 		func(v *pageView) { v.Rules.Rows, v.Query.Find = nil, "" },
 		func(v *pageView) {
 			v.Resources.Rows[0].NoReports, v.Resources.Rows[0].Other, v.Hot[0].Values = false, false, nil
@@ -239,6 +266,7 @@ func TestTemplatesKnowTheirTypes(t *testing.T) {
 	} {
 		var v pageView
 		fill(reflect.ValueOf(&v).Elem())
+		v.MoreIdle = 1
 		v.Limited.All, v.Resources.All, v.Rules.All, v.Shadow.All = 9, 9, 9, 9
 		change(&v)
 		var b strings.Builder

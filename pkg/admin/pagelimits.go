@@ -10,7 +10,8 @@ import (
 const (
 	pageHot    = 6 // rules whose values are shown
 	pageValues = 5 // of each of them
-	rowValues  = 3 // of these beside the rule
+	rowValues  = 3 // of these beside the rule, but for the first only those with
+	rowShare   = .02
 )
 
 // viewLimits shows which rules refuse requests now, by what and for whom.
@@ -25,14 +26,22 @@ func (s *Server) viewLimits(v *pageView, t *ruleTable) {
 		if len(v.Hot) < pageHot && r.Refused+r.Shadows+r.Passing > 0 {
 			if top, ok := s.hotOf(r.state.Rule); ok {
 				v.Hot = append(v.Hot, top)
-				r.Hot = top.Values[:min(rowValues, len(top.Values))]
+				for _, value := range top.Values[:min(rowValues, len(top.Values))] {
+					if len(r.Hot) == 0 || value.Share >= rowShare {
+						r.Hot = append(r.Hot, value)
+					}
+				}
 			}
 		}
 		if at := r.Recent.BlockedAt; at != nil && (v.Last == nil || at.After(*v.Last.Recent.BlockedAt)) {
 			v.Last = r
 		}
+		open := r.notClosed(t.now)
+		if open {
+			v.Open++
+		}
 		switch {
-		case r.Refused > 0 || r.notClosed(t.now):
+		case r.Refused > 0 || open:
 			limited = append(limited, *r)
 		case r.Shadows > 0:
 			shadow = append(shadow, *r)

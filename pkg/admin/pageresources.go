@@ -80,6 +80,9 @@ func (s *Server) viewResources(v *pageView) {
 	slices.SortFunc(rows, func(a, b resourceRow) int { // so that equal ones keep their places
 		return cmp.Or(-cmp.Compare(number01(a.Ruled), number01(b.Ruled)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Mode, b.Mode))
 	})
+	busy, idle := s.history.split(rows)
+	v.Idle, v.MoreIdle = idle[:min(pageIdle, len(idle))], max(0, len(idle)-pageIdle)
+	rows = busy
 	o := v.Query.Resources
 	if _, known := resourceColumns[o.By]; !known {
 		o.By, o.Descend = "refused", true
@@ -106,6 +109,20 @@ func (s *Server) viewResources(v *pageView) {
 	for _, c := range heads {
 		v.Resources.Heads = append(v.Resources.Heads, v.Query.head(o, c.by, c.title, c.note, c.figure))
 	}
+}
+
+// split returns the resources that have had requests of late, and those that have had none, each in the same order.
+func (h *history) split(rows []resourceRow) (busy, idle []resourceRow) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, r := range rows {
+		if h.inUse[r.key] != nil || r.Last != (Figures{}) {
+			busy = append(busy, r)
+		} else {
+			idle = append(idle, r)
+		}
+	}
+	return busy, idle
 }
 
 var resourceColumns = map[string]func(a, b *resourceRow) int{

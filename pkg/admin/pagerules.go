@@ -56,12 +56,21 @@ func (t *ruleTable) describe(rows []ruleRow) {
 
 func (r *ruleRow) key() ruleKey { return ruleKey{r.state.Rule.Domain, r.state.Rule.ID} }
 
-// Why says in a few words by what the rule refuses.
+// Why says in a few words what the rule limits.
 func (r *ruleRow) Why() string {
 	if r.Param == "" {
 		return r.Limits
 	}
 	return r.Limits + ", for each " + r.Param
+}
+
+// Cause says the same of a rule that refuses.
+func (r *ruleRow) Cause() string {
+	switch r.Kind {
+	case KindDegrade, KindSystem, KindAuthority: // they say what they do
+		return r.Why()
+	}
+	return "limit " + r.Why()
 }
 
 // Filled is how much of the table of values is taken, of 1.

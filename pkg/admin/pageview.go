@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/sidecard/sidecard/internal/explain"
@@ -15,6 +17,7 @@ const (
 	pageRules     = 50
 	pageMost      = 1000
 	pageCharts    = 50 // resources with lines
+	pageIdle      = 30 // resources without requests
 )
 
 // pageView is what the templates show.
@@ -29,11 +32,14 @@ type pageView struct {
 	Total   rates
 	Chart   *chart
 	Limited list[ruleRow] // rules that refuse
+	Open    int           // circuit breakers among them that are not closed
 	Shadow  list[ruleRow] // rules that would, were they not in shadow
 	Last    *ruleRow      // that refused last; nil: none has
 	Hot     []Top
 
-	Resources list[resourceRow]
+	Resources list[resourceRow] // that had requests
+	Idle      []resourceRow     // some of those that had none
+	MoreIdle  int
 	Reports   bool // it is known how calls to some of them end
 	Rules     list[ruleRow]
 	Explained *explained // nil: nothing was asked
@@ -60,6 +66,15 @@ func (q pageQuery) most(few int) int {
 		return pageMost
 	}
 	return few
+}
+
+// Link returns the address of a rule on the page: where it stands or, if it is not among the rows that are shown, the
+// page that shows it.
+func (v *pageView) Link(place int, id string) string {
+	if slices.ContainsFunc(v.Rules.Rows, func(r ruleRow) bool { return r.Place == place }) {
+		return "#rule-" + strconv.Itoa(place)
+	}
+	return v.Query.With("find", id) + "#rules"
 }
 
 func (s *Server) viewPage(q pageQuery) *pageView {

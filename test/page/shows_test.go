@@ -24,7 +24,7 @@ func TestShowsWhatIsRefused(t *testing.T) {
 	tb.waitText("#limited .headline", "of requests are refused")
 	tb.waitText("#limited table", "orders-per-user")
 	row := tb.text("#limited tbody tr")
-	for _, want := range []string{"orders-per-user", "orders", "5 per 60s", "for each header x-user-id", "gw-flow-rules.json:2:3"} {
+	for _, want := range []string{"orders-per-user", "orders", "limit 5 per 60s", "for each header x-user-id", "gw-flow-rules.json:2:3"} {
 		if !strings.Contains(row, want) {
 			t.Errorf("%q is not in the row %q", want, row)
 		}

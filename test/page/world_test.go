@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,7 +85,7 @@ func start(t *testing.T, rules string) *daemon {
 	return d
 }
 
-// serve starts the process, and waits until its page is there.
+// serve starts the process, and waits until its page is there, and what became of the rules if there is a file of them.
 func (d *daemon) serve() {
 	d.t.Helper()
 	p, err := envoytest.StartProcess(d.args[0], d.args[1], d.args[2:]...)
@@ -95,8 +96,9 @@ func (d *daemon) serve() {
 	ctx, cancel := context.WithTimeout(d.t.Context(), limit)
 	defer cancel()
 	err = envoytest.Poll(ctx, "the page", func(ctx context.Context) (bool, error) {
-		status, _, err := envoytest.Fetch(ctx, d.url)
-		return status == http.StatusOK, err
+		status, text, err := envoytest.Fetch(ctx, d.url+"api/v1/status")
+		_, none := os.Stat(d.file())
+		return status == http.StatusOK && (none != nil || strings.Contains(text, `"ready":true`) || strings.Contains(text, `"error":{`)), err
 	})
 	if err != nil {
 		d.t.Fatalf("%v\n%s", err, p.Tail(15))
@@ -109,10 +111,13 @@ func (d *daemon) stop() {
 	}
 }
 
+// file is the path of the rule file.
+func (d *daemon) file() string { return filepath.Join(d.rules, "gw-flow-rules.json") }
+
 // write puts a file of gateway rules in place, as an editor does.
 func (d *daemon) write(rules string) {
 	d.t.Helper()
-	file := filepath.Join(d.rules, "gw-flow-rules.json")
+	file := d.file()
 	if err := os.WriteFile(file+".new", []byte(rules), 0o644); err != nil {
 		d.t.Fatal(err)
 	}

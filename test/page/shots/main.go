@@ -1,5 +1,5 @@
 // Command shots takes the pictures of the page that the documentation shows: the shipped Envoy configuration, the
-// example rules, six minutes of traffic with a surge and an outage in it, and the page as it then is, on a desk in both
+// example rules, six minutes of traffic with a surge in it, and the page as it then is, on a desk in both
 // schemes and on a phone. `make screenshots` runs it from test/page.
 package main
 
@@ -21,11 +21,8 @@ import (
 	"github.com/sidecard/sidecard/internal/testkit/envoytest"
 )
 
-const (
-	root = "../.."
-	// patience is how long anything that is waited for may take.
-	patience = time.Minute
-)
+// patience is how long anything that is waited for may take.
+const patience = time.Minute
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -43,7 +40,14 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	rules := filepath.Join(dir, "rules")
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(dir); err != nil { // so that the names of rule files are short
+		return err
+	}
+	const rules = "rules"
 	for _, from := range []string{"rules", "breakers"} {
 		if err := os.CopyFS(rules, os.DirFS(filepath.Join(root, "examples", from))); err != nil {
 			return err
@@ -70,7 +74,7 @@ func run(ctx context.Context) (err error) {
 	traffic, end := context.WithCancel(ctx)
 	defer end()
 	done := send(traffic, stack.URL)
-	if err := errors.Join(envoytest.Pause(ctx, length), take(ctx, url)); err != nil {
+	if err := errors.Join(envoytest.Pause(ctx, length), take(ctx, url, filepath.Join(root, "docs/img"))); err != nil {
 		return err
 	}
 	end()
@@ -94,8 +98,8 @@ var pictures = []picture{
 	{"page-explain.png", "light", 1280, 620, 1, "?ask=1&resource=orders&path=/orders/7&method=GET&attributes=header.x-user-id%3Dalice#explain"},
 }
 
-// take takes all pictures, at the same time so that they show the same.
-func take(ctx context.Context, url string) error {
+// take takes all pictures, one after the other.
+func take(ctx context.Context, url, into string) error {
 	path, err := exec.LookPath(os.Getenv("CHROMIUM"))
 	if err != nil {
 		return err
@@ -112,14 +116,14 @@ func take(ctx context.Context, url string) error {
 		return err
 	}
 	for _, p := range pictures {
-		if err := p.take(ctx, url); err != nil {
+		if err := p.take(ctx, url, into); err != nil {
 			return fmt.Errorf("%s: %w", p.file, err)
 		}
 	}
 	return nil
 }
 
-func (p picture) take(browser context.Context, url string) error {
+func (p picture) take(browser context.Context, url, into string) error {
 	ctx, end := chromedp.NewContext(browser)
 	defer end()
 	if err := chromedp.Do(ctx); err != nil {
@@ -148,7 +152,10 @@ func (p picture) take(browser context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(root, "docs/img", p.file), data, 0o644)
+	if data, err = compress(data); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(into, p.file), data, 0o644)
 }
 
 // command is a step of the browser's protocol.

@@ -22,7 +22,7 @@ type stream struct {
 	request func(url string, n int) *http.Request
 }
 
-// streams are the clients: a wave of orders with one user far too eager, a surge of searches, an outage of payments.
+// streams are the clients: a wave of orders with one user far too eager, a surge of searches, and a route that no rule names.
 func streams() []stream {
 	wave := func(s float64) float64 { return 1 + .35*math.Sin(s/37) + .12*math.Sin(s/5) }
 	return []stream{
@@ -45,19 +45,9 @@ func streams() []stream {
 		}, func(url string, n int) *http.Request {
 			return get(url+"/search?q=shoe"+strconv.Itoa(n%9), envoytest.DelayHeader, latency(40, 80))
 		}},
-		{9, nil, func(url string, n int) *http.Request {
-			return get(url+"/cart", "cookie", "session=s"+strconv.Itoa(n%7), envoytest.DelayHeader, latency(5, 10))
-		}},
 		{14, wave, func(url string, n int) *http.Request {
 			return get(url+"/images/"+strconv.Itoa(n), envoytest.DelayHeader, latency(2, 4))
 		}},
-		{12, wave, func(url string, n int) *http.Request {
-			return get(url+"/products?sku="+strconv.Itoa(rand.IntN(5)), envoytest.DelayHeader, latency(8, 14))
-		}},
-		{6, nil, func(url string, _ int) *http.Request {
-			return get(url+"/reports", envoytest.DelayHeader, latency(30, 40))
-		}},
-		{2, nil, func(url string, _ int) *http.Request { return get(url + "/login") }},
 	}
 }
 

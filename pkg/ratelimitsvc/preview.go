@@ -29,9 +29,7 @@ func NewPreview(v *engine.Verdict, fallback *rule.BlockResponse) Preview {
 	}
 	p.Status = 429
 	p.add("x-envoy-ratelimited", "true")
-	if v.Reset > 0 {
-		p.add("retry-after", strconv.FormatInt(wholeSeconds(v.Reset), 10))
-	}
+	p.add("retry-after", strconv.FormatInt(max(wholeSeconds(v.Reset), 1), 10)) // Envoy writes 1 where no time is known
 	response := fallback
 	if v.Rule != nil && v.Rule.Response != nil {
 		response = v.Rule.Response

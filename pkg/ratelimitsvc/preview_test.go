@@ -34,10 +34,7 @@ func envoyAnswer(m *rls.RateLimitResponse) (headers []string, body string) {
 	if m.GetOverallCode() != rls.RateLimitResponse_OVER_LIMIT {
 		return headers, ""
 	}
-	headers = append(headers, "x-envoy-ratelimited: true")
-	if d := s.GetDurationUntilReset(); d != nil {
-		headers = append(headers, fmt.Sprintf("retry-after: %d", max(d.GetSeconds(), 1)))
-	}
+	headers = append(headers, "x-envoy-ratelimited: true", fmt.Sprintf("retry-after: %d", max(s.GetDurationUntilReset().GetSeconds(), 1)))
 	for _, h := range m.GetResponseHeadersToAdd() {
 		headers = append(headers, h.GetKey()+": "+h.GetValue())
 	}

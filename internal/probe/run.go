@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -186,6 +187,9 @@ func (r *Result) write(w io.Writer) {
 	}
 	if r.Total.Limited+r.Total.Failed == 0 && r.Held {
 		fmt.Fprintln(w, "Nothing was limited: the probe did not reach the limit, so this says little. Ask faster with --rate, or for longer with --for.")
+	}
+	if r.Total.Passed == 0 && r.Total.Limited > 0 && slices.ContainsFunc(r.Rules, func(of RuleResult) bool { return of.Most > 0 }) {
+		fmt.Fprintln(w, "Nothing passed: something else refuses these calls, an open breaker perhaps, so this says little. sidecard explain --addr tells what.")
 	}
 	if r.Total.Failed > 0 {
 		fmt.Fprintf(w, "%d calls failed, the first with: %s\n", r.Total.Failed, terminal.Printable(r.first.Error()))

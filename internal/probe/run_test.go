@@ -52,6 +52,7 @@ func TestRun(t *testing.T) {
 		{"held", func() func(context.Context) (bool, error) { return tenASecond(10) }, 30, true},
 		{"not-held", func() func(context.Context) (bool, error) { return tenASecond(25) }, 50, false},
 		{"not-reached", func() func(context.Context) (bool, error) { return tenASecond(10) }, 4, true},
+		{"refused", func() func(context.Context) (bool, error) { return tenASecond(0) }, 10, true},
 		{"failing", func() func(context.Context) (bool, error) {
 			return func(context.Context) (bool, error) { <-time.After(took); return false, errors.New("no\x1b daemon") }
 		}, 10, true},

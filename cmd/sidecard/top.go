@@ -83,7 +83,7 @@ func writeLines(w io.Writer, lines []string) error {
 
 // sample asks for all that a table needs; values is the path of the values, if they are wanted.
 func (c *adminClient) sample(ctx context.Context, values string) (s topSample, err error) {
-	paths := []string{"/api/v1/status", "/api/v1/resources", "/api/v1/rules"}
+	paths := []string{"/api/v1/status", "/api/v1/resources?history=1", "/api/v1/rules"}
 	for i, into := range []any{&s.status, &s.resources, &s.rules} {
 		if err := c.get(ctx, paths[i], into); err != nil {
 			return s, err

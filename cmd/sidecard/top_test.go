@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -89,6 +90,36 @@ func TestRatesOfTop(t *testing.T) {
 				t.Errorf("got %+v, want %+v", r, tc)
 			}
 		}
+	}
+}
+
+// Resources are shown with what the last whole second brought, the busiest first, where the daemon keeps that.
+func TestLastSecondOfTop(t *testing.T) {
+	t.Parallel()
+	now := sampleTop(0)
+	now.resources.Resources = []admin.Resource{
+		{Name: "unkept", Last: admin.Figures{Pass: 7}},
+		{Name: "quiet", Last: admin.Figures{Pass: 6, AvgRTMs: new(1.5)}, History: &admin.History{
+			Pass: []uint32{0}, Block: []uint32{0}, Success: []uint32{0}, Error: []uint32{0}, AvgRTMs: []float64{0}}},
+		{Name: "busy", Last: admin.Figures{Pass: 5}, History: &admin.History{
+			Pass: []uint32{1, 20}, Block: []uint32{1, 30}, Success: []uint32{1, 18}, Error: []uint32{1, 2}, AvgRTMs: []float64{1, 4.5}}},
+	}
+	v := viewTop(nil, &now)
+	var got []string
+	for _, r := range v.Resources {
+		got = append(got, r.Name)
+		if r.History != nil {
+			t.Errorf("%s shows its past", r.Name)
+		}
+	}
+	if !slices.Equal(got, []string{"busy", "unkept", "quiet"}) {
+		t.Errorf("got %v", got)
+	}
+	if f := v.Resources[0].Last; f.Pass != 20 || f.Block != 30 || f.Success != 18 || f.Error != 2 || f.AvgRTMs == nil || *f.AvgRTMs != 4.5 {
+		t.Errorf("got %+v", f)
+	}
+	if f := v.Resources[2].Last; f != (admin.Figures{}) {
+		t.Errorf("a second without requests: got %+v", f)
 	}
 }
 

@@ -57,8 +57,14 @@ func viewTop(before, now *topSample) topView {
 	v := topView{
 		Now: s.Now, Version: s.Version, Revision: s.Rules.Revision, UptimeSec: s.UptimeSec, Waiting: s.Waiting.Now,
 		Memory: cmp.Or(s.Memory.Resident, s.Memory.Runtime), Error: s.Rules.Error,
-		All: now.resources.Inbound, Resources: now.resources.Resources, Values: now.values, Rules: []topRule{},
+		All: lastSecond(now.resources.Inbound), Resources: []admin.Resource{}, Values: now.values, Rules: []topRule{},
 	}
+	for _, r := range now.resources.Resources {
+		v.Resources = append(v.Resources, lastSecond(r))
+	}
+	slices.SortStableFunc(v.Resources, func(a, b admin.Resource) int {
+		return -cmp.Compare(a.Last.Pass+a.Last.Block, b.Last.Pass+b.Last.Block)
+	})
 	type name struct{ domain, id string }
 	was := make(map[name]*admin.Rule)
 	elapsed := 0.0
@@ -82,6 +88,22 @@ func viewTop(before, now *topSample) topView {
 		return cmp.Or(-cmp.Compare(a.BlockPerSec, b.BlockPerSec), -cmp.Compare(a.PassPerSec, b.PassPerSec))
 	})
 	return v
+}
+
+// lastSecond gives a resource the figures of the last whole second, where the daemon keeps its past: what it calls the
+// last second is half a second to a whole one, and so less than what the rules say beside it.
+func lastSecond(r admin.Resource) admin.Resource {
+	h := r.History
+	r.History = nil
+	if h == nil || len(h.Pass) == 0 {
+		return r
+	}
+	i := len(h.Pass) - 1
+	r.Last = admin.Figures{Pass: int64(h.Pass[i]), Block: int64(h.Block[i]), Success: int64(h.Success[i]), Error: int64(h.Error[i])}
+	if h.Success[i] > 0 {
+		r.Last.AvgRTMs = &h.AvgRTMs[i]
+	}
+	return r
 }
 
 // lines returns the table, made to fit a size if that is not 0.

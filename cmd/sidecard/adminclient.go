@@ -60,7 +60,7 @@ func (f adminFlags) client(name string) (*adminClient, error) {
 	if config != nil {
 		base.Scheme = "https"
 	}
-	return &adminClient{base: base.String(), http: &http.Client{
+	return &adminClient{base: base.String(), plain: config == nil && a.Network() == listen.NetworkTCP, http: &http.Client{
 		Timeout: adminTimeout,
 		Transport: &http.Transport{
 			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return listen.Dial(ctx, a) },
@@ -84,8 +84,9 @@ func adminHost(a listen.Addr) string {
 
 // adminClient asks the admin address of one daemon.
 type adminClient struct {
-	base string
-	http *http.Client
+	base  string
+	plain bool // over TCP without TLS
+	http  *http.Client
 }
 
 func (c *adminClient) close() { c.http.CloseIdleConnections() }
@@ -121,6 +122,9 @@ func (c *adminClient) do(ctx context.Context, method, path string, send any) ([]
 		var wrapped *url.Error
 		if errors.As(err, &wrapped) {
 			err = wrapped.Err // the URL has no meaning to whoever gave an address
+		}
+		if c.plain && errors.Is(err, io.EOF) {
+			err = errors.New("the connection was closed without an answer; if the daemon serves TLS there, give --tls or --tls-ca")
 		}
 		return nil, err
 	}

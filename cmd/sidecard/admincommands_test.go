@@ -41,6 +41,30 @@ func TestStatusOfADaemon(t *testing.T) {
 	}
 }
 
+// Whoever asks without TLS where the daemon speaks it is told so.
+func TestAdminAddressThatHangsUp(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Read(make([]byte, 4096)) // else the end of the connection is a reset
+			conn.Close()
+		}
+	}()
+	code, _, stderr := command{t: t, args: []string{"rules", "--addr", "tcp:" + l.Addr().String()}}.run()
+	if code != exitFailure || !strings.Contains(stderr, "serves TLS there, give --tls") {
+		t.Errorf("got exit code %d and %q", code, stderr)
+	}
+}
+
 func TestRulesOfADaemon(t *testing.T) {
 	t.Parallel()
 	d := start(t, withRules(t, `[{"id": "two", "resource": "orders", "count": 2, "intervalSec": 3600}]`))

@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -36,6 +37,29 @@ func TestEveryPackageKeepsToTheTable(t *testing.T) {
 	for _, p := range pkgs {
 		for _, fault := range faults(p) {
 			t.Error(fault)
+		}
+	}
+}
+
+// ARCHITECTURE.md has a row for each row of the table but for those of tests, tools and examples, which share one.
+func TestArchitectureNamesThePackages(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range table {
+		if !r.tests && !within(r.path, "examples") && !strings.Contains(string(page), "\n| `"+strings.TrimSuffix(r.path, "/...")) {
+			t.Errorf("%s has no row in ARCHITECTURE.md", r.path)
+		}
+	}
+	folders, err := os.ReadDir("../../test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range folders {
+		if !strings.Contains(string(page), "`test/"+f.Name()+"`") {
+			t.Errorf("ARCHITECTURE.md does not name test/%s", f.Name())
 		}
 	}
 }

@@ -55,6 +55,11 @@ func TestConfigurationPageExample(t *testing.T) {
 	if !ok || !ok2 {
 		t.Fatal("there is no example")
 	}
+	for _, s := range settings() {
+		if name := s.key[strings.LastIndexByte(s.key, '.')+1:]; !regexp.MustCompile(`(?m)^ *` + name + `:`).MatchString(example) {
+			t.Errorf("it leaves out %s", s.key)
+		}
+	}
 	c := defaults()
 	if errs := parseConfigFile("example", []byte(example), settings(), &c); len(errs) > 0 {
 		t.Error(errs)

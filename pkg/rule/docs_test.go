@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -115,6 +116,11 @@ func TestReadme(t *testing.T) {
 	}
 	if problems := load(rules); len(problems) > 0 {
 		t.Errorf("its rules: %v", problems)
+	}
+	for _, k := range kinds {
+		if row := fmt.Sprintf("\n| `%s` | `%s` | ", k.stems[0], k.bundleKey); !strings.Contains(string(text), row) {
+			t.Errorf("no row begins with %s", row)
+		}
 	}
 	slip := load(strings.Replace(rules, `20, "intervalSec"`, `20, "intervalsec"`, 1))
 	if len(slip) != 1 || !strings.Contains(string(text), "\n"+slip[0].String()+"\n") {

@@ -123,6 +123,9 @@ func (r *reader) cases(v rule.Value) []testCase {
 	return cases
 }
 
+// unread is the time of an event that does not say one, or none that is understood.
+const unread time.Duration = -1
+
 // events reads the events of a case, in the order of time.
 func (r *reader) events(v rule.Value) []event {
 	var events []event
@@ -133,7 +136,7 @@ func (r *reader) events(v rule.Value) []event {
 		if !ok {
 			continue
 		}
-		if e.at < latest {
+		if e.at < latest && e.at != unread {
 			r.doc.Fail(given["at"], fmt.Sprintf("is %v, before the event above it, at %v", e.at, latest), "put the events in the order of time, which never goes back")
 		}
 		latest = max(latest, e.at)

@@ -25,7 +25,11 @@ func drafted[T, P any](fields []field[P], part func(*T) *P) []field[T] {
 }
 
 var eventFields = append(append([]field[eventDraft]{
-	{"at", func(r *reader, v rule.Value, d *eventDraft) { d.at = r.duration(v) }},
+	{"at", func(r *reader, v rule.Value, d *eventDraft) {
+		if at, ok := r.time(v); ok {
+			d.at = at
+		}
+	}},
 }, drafted(itemFields, func(d *eventDraft) *itemDraft { return &d.itemDraft })...), []field[eventDraft]{
 	{"call", func(r *reader, v rule.Value, d *eventDraft) { d.items, d.together = r.call(v), true }},
 	{"domain", func(r *reader, v rule.Value, d *eventDraft) { d.domain, _ = r.text(v) }},
@@ -65,7 +69,7 @@ var (
 
 // event reads one event. False means that it is of no use for checking what follows it.
 func (r *reader) event(v rule.Value) (event, map[string]rule.Value, bool) {
-	d := eventDraft{event: event{pos: r.doc.At(v), times: 1, deadline: noDeadline}, itemDraft: itemDraft{item: item{pos: r.doc.At(v), hits: 1}}}
+	d := eventDraft{event: event{pos: r.doc.At(v), at: unread, times: 1, deadline: noDeadline}, itemDraft: itemDraft{item: item{pos: r.doc.At(v), hits: 1}}}
 	given, ok := mapping(r, v, "an event", eventFields, &d)
 	if !ok {
 		return event{}, nil, false

@@ -86,14 +86,20 @@ func (r *reader) measure(v rule.Value) float64 {
 	return n
 }
 
-// duration reads a time with its unit, of which 0 needs none.
+// duration reads a time with its unit, of which 0 needs none. It is 0 where there is no such time.
 func (r *reader) duration(v rule.Value) time.Duration {
+	d, _ := r.time(v)
+	return d
+}
+
+// time is duration, and says whether it is one.
+func (r *reader) time(v rule.Value) (time.Duration, bool) {
 	text, isNumber := v.Number()
 	if !isNumber {
 		var ok bool
 		if text, ok = v.Text(); !ok {
 			r.doc.Fail(v, fmt.Sprintf("is %s, not a time", v), "write a number with its unit, such as 500ms")
-			return 0
+			return 0, false
 		}
 	}
 	d, err := time.ParseDuration(text)
@@ -105,7 +111,7 @@ func (r *reader) duration(v rule.Value) time.Duration {
 	case d < 0 || d > maxTime:
 		r.doc.Fail(v, fmt.Sprintf("is %s; it must be from 0s to %s", text, maxTime), "")
 	default:
-		return d
+		return d, true
 	}
-	return 0
+	return 0, false
 }

@@ -67,7 +67,7 @@ var (
 	ruleLabel     = Label{Name: "rule", Help: "the rule's id"}
 	domainLabel   = Label{Name: "domain", Help: "the domain of Envoy's filter; the domains after the first 64 are counted together as `(other)`"}
 	apiLabel      = Label{Name: "api", Help: "where the call came from: `envoy` for the rate limit service, `grpc` and `http` for the local API"}
-	listenerLabel = Label{Name: "listener", Help: "what is served on the connection: `grpc`, `http`, `status`"}
+	listenerLabel = Label{Name: "listener", Help: "what is served on the connection: `grpc`, `http`, `status`, `admin`"}
 )
 
 // table declares every metric.
@@ -167,10 +167,10 @@ var table = [metricCount]Family{
 	connections: {Name: "connections", Type: Gauge, Labels: []Label{listenerLabel},
 		Help: "Connections that are open, by what is served on them."},
 	connectionsLimit: {Name: "connections_limit", Type: Gauge, Labels: []Label{listenerLabel},
-		Help: "Connections that may be open at a time, which is limits.connections."},
+		Help: "Connections that may be open at a time, which is limits.connections, and 64 of the admin address."},
 	connectionsRefused: {Name: "connections_refused_total", Type: Counter,
 		Labels: []Label{listenerLabel, {Name: "reason", Values: []string{"limit", "peer", "tls"}, Help: "why"}},
-		Help:   "Connections closed before anything was read of them: because limits.connections were open (limit), because their process is not allowed (peer), because no TLS handshake was agreed on (tls)."},
+		Help:   "Connections closed before anything was read of them: because as many as may be were open (limit), because their process is not allowed (peer), because no TLS handshake was agreed on (tls)."},
 
 	certReloads: {Name: "tls_reloads_total", Type: Counter,
 		Labels: []Label{{Name: "result", Values: []string{"success", "error"}, Help: "what came of it"}},

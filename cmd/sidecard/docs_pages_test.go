@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/rs/zerolog"
 )
 
 // The descriptor that the README shows is that of the configuration of Envoy which the tests run.
@@ -58,4 +59,23 @@ func below(tree any, key string) any {
 		}
 	}
 	return nil
+}
+
+// The page about metrics names every kind of listener.
+func TestMetricsPageNamesListeners(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s sockets
+	none := newRefusals(zerolog.Nop())
+	s.strangers.grpc, s.strangers.http, s.strangers.status, s.strangers.admin = none, none, none, none
+	var names []string
+	for _, c := range s.connections() {
+		names = append(names, "`"+c.Listener+"`")
+	}
+	if want := "what is served on the connection: " + strings.Join(names, ", ") + " |"; !strings.Contains(string(page), want) {
+		t.Errorf("it does not say %q", want)
+	}
 }

@@ -236,8 +236,8 @@ func (w *Watcher) succeeded(files []rule.File) {
 	w.status.Applied++
 	revision := w.status.Revision
 	w.mu.Unlock()
+	w.result(true, revision) // first: whoever has read the line finds the metrics to agree with it
 	w.config.Log.Info().Str("revision", revision).Int("files", len(files)).Bool("recovered", recovered).Msg("rules applied")
-	w.result(true, revision)
 }
 
 // recovered ends a failure after which the content is again what is in force.
@@ -250,8 +250,8 @@ func (w *Watcher) recovered() {
 	revision := w.status.Revision
 	w.mu.Unlock()
 	if failed {
-		w.config.Log.Info().Str("revision", revision).Msg("rule sources recovered, the rules in force are their content again")
 		w.result(true, revision)
+		w.config.Log.Info().Str("revision", revision).Msg("rule sources recovered, the rules in force are their content again")
 	}
 }
 
@@ -272,8 +272,8 @@ func (w *Watcher) failed(err error) {
 	if revision == "" {
 		message = "rules not applied, none are in force yet"
 	}
-	w.config.Log.Error().Err(err).Str("revision", revision).Msg(message)
 	w.result(false, revision)
+	w.config.Log.Error().Err(err).Str("revision", revision).Msg(message)
 }
 
 func (w *Watcher) result(ok bool, revision string) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,6 +75,8 @@ func TestCallsWithoutMessageAreEnded(t *testing.T) {
 				l.conns <- far
 				c := &rawClient{Conn: near, start: time.Now(), frames: http2.NewFramer(near, near)}
 				sent, pings := make(chan struct{}), make(chan [8]byte, 64)
+				first := make(chan struct{})
+				answered := sync.OnceFunc(func() { close(first) })
 				go func() { // the one writer of frames
 					defer close(sent)
 					c.preface()
@@ -84,6 +87,7 @@ func TestCallsWithoutMessageAreEnded(t *testing.T) {
 						}
 					}
 					call(1, "/"+rateLimitService+"/ShouldRateLimit", "", orders, true) // takes the first turn
+					<-first                                                            // streams are served in any order
 					call(measured, tc.path, tc.timeout, tc.message, tc.end)
 					for data := range pings {
 						c.frames.WritePing(true, data)
@@ -102,8 +106,12 @@ func TestCallsWithoutMessageAreEnded(t *testing.T) {
 							pings <- f.Data
 						}
 					case *http2.HeadersFrame:
-						if f.StreamID == measured && f.StreamEnded() {
+						switch {
+						case !f.StreamEnded():
+						case f.StreamID == measured:
 							ended = time.Since(c.start)
+						default:
+							answered()
 						}
 					case *http2.RSTStreamFrame:
 						if f.StreamID == measured {
@@ -115,6 +123,7 @@ func TestCallsWithoutMessageAreEnded(t *testing.T) {
 					t.Errorf("ended after %v, want %v", ended, tc.want)
 				}
 				near.Close()
+				answered()
 				close(pings)
 				<-sent
 				server.Stop()

@@ -76,7 +76,11 @@ var systemSchema = schema[systemDraft]{what: "a system rule", fields: append(
 
 // figureField takes a number of which a negative one, which Sentinel's dashboard writes, is none.
 func figureField(name, doc string, into func(*systemDraft) *located[amount]) field[systemDraft] {
-	return customField(name, doc+"; a negative number is none", typeFigure, func(f *fileLoad, at spot, n *node, d *systemDraft) {
+	return anyFigure(name, doc, typeFigure, into)
+}
+
+func anyFigure(name, doc string, typ fieldType, into func(*systemDraft) *located[amount]) field[systemDraft] {
+	return customField(name, doc+"; a negative number is none", typ, func(f *fileLoad, at spot, n *node, d *systemDraft) {
 		l := into(d)
 		l.invalid(at)
 		if !f.isNumber(at, n) {
@@ -85,6 +89,10 @@ func figureField(name, doc string, into func(*systemDraft) *located[amount]) fie
 		exact, reason := parseNumber(n.text)
 		if reason != "" {
 			f.fail(at, clip(n.text)+" "+reason, plainFix(n.text))
+			return
+		}
+		if typ == typeWhole && !exact.IsInt() {
+			f.fail(at, clip(n.text)+" is not a whole number", "")
 			return
 		}
 		if exact.Sign() < 0 {
@@ -97,9 +105,7 @@ func figureField(name, doc string, into func(*systemDraft) *located[amount]) fie
 
 // wholeField is a figure that must be whole.
 func wholeField(name, doc string, into func(*systemDraft) *located[amount]) field[systemDraft] {
-	fd := figureField(name, doc, into).atMost(maxFigure)
-	fd.typ = typeWhole
-	return fd
+	return anyFigure(name, doc, typeWhole, into).atMost(maxFigure)
 }
 
 // system reads one system rule and adds it to the set if nothing is wrong with it.
@@ -177,9 +183,6 @@ const maxFigure = 1<<31 - 1
 func (f *fileLoad) wholeFigure(l *located[amount]) (int64, bool) {
 	switch {
 	case !l.ok:
-		return 0, false
-	case !l.v.exact.IsInt():
-		f.fail(l.at, clip(l.v.text)+" is not a whole number", "")
 		return 0, false
 	case l.v.exact.Cmp(big.NewRat(maxFigure, 1)) > 0:
 		f.fail(l.at, fmt.Sprintf("is %s; it must be at most %d", clip(l.v.text), maxFigure), "")

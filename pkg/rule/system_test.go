@@ -28,6 +28,7 @@ func TestSystemProblems(t *testing.T) {
 			"warning: id: Sentinel's bookkeeping; ignored\nwarning: limitApp: Sentinel's bookkeeping; ignored"},
 		{"percent", `"highestCpuUsage": 80`, `error: highestCpuUsage: 80 is above 1, which means all processors, all the time; fix: write 0.8 for 80 %`},
 		{"part of a call", `"maxThread": 2.5`, `error: maxThread: 2.5 is not a whole number`},
+		{"part of a call, off", `"qps": 1, "maxThread": -0.5`, `error: maxThread: -0.5 is not a whole number`},
 		{"part of a millisecond", `"avgRt": 0.5`, `error: avgRt: 0.5 is not a whole number`},
 		{"too many", `"maxThread": 1e300`, `error: maxThread: is 1e300; it must be at most 2147483647`},
 		{"unlimited", `"qps": 1e10`, `warning: qps: is above 2147483647, so unlimited`},

@@ -143,13 +143,26 @@ func (c *adminClient) do(ctx context.Context, method, path string, send any) ([]
 	return nil, errors.New(f.Error)
 }
 
-// show prints an answer of the API: as it is, or as text.
-func (c *adminClient) show(p process, output *outputForm, path string, v any, text func(io.Writer) error) error {
-	if err := c.get(p.stop, path, v); err != nil {
-		return err
+// showing makes cmd a command that shows what a path of the admin address says, as it came or as text.
+func showing[T any](cmd *cobra.Command, p process, path string, text func(io.Writer, *T) error) *cobra.Command {
+	ask, output := addAdmin(cmd, p, "addr"), outputFlag(cmd)
+	cmd.RunE = func(*cobra.Command, []string) error {
+		if err := output.check(); err != nil {
+			return err
+		}
+		c, err := ask.client("addr")
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		v := new(T)
+		if err := c.get(p.stop, path, v); err != nil {
+			return err
+		}
+		if output.json() {
+			return writeIndented(p.stdout, v)
+		}
+		return text(p.stdout, v)
 	}
-	if output.json() {
-		return writeIndented(p.stdout, v)
-	}
-	return text(p.stdout)
+	return cmd
 }

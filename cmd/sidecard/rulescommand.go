@@ -23,20 +23,7 @@ how many requests it let pass and refused, the state of circuit breakers; and fo
 files out.`,
 		Args: cobra.NoArgs,
 	}
-	ask, output := addAdmin(cmd, p, "addr"), outputFlag(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
-		if err := output.check(); err != nil {
-			return err
-		}
-		c, err := ask.client("addr")
-		if err != nil {
-			return err
-		}
-		defer c.close()
-		var v admin.Rules
-		return c.show(p, output, "/api/v1/rules", &v, func(w io.Writer) error { return writeRules(w, &v) })
-	}
-	return cmd
+	return showing(cmd, p, "/api/v1/rules", writeRules)
 }
 
 // writeRules prints the rules as a table, and below it what an operator should look at.

@@ -24,20 +24,7 @@ func statusCommand(p process) *cobra.Command {
 ones out, addresses and connections, memory.`,
 		Args: cobra.NoArgs,
 	}
-	ask, output := addAdmin(cmd, p, "addr"), outputFlag(cmd)
-	cmd.RunE = func(*cobra.Command, []string) error {
-		if err := output.check(); err != nil {
-			return err
-		}
-		c, err := ask.client("addr")
-		if err != nil {
-			return err
-		}
-		defer c.close()
-		var v admin.Status
-		return c.show(p, output, "/api/v1/status", &v, func(w io.Writer) error { return writeStatus(w, &v) })
-	}
-	return cmd
+	return showing(cmd, p, "/api/v1/status", writeStatus)
 }
 
 // writeStatus prints a status as lines of a name and what is known of it.
